@@ -1,0 +1,55 @@
+// What a run leaves behind while it trains: metrics.jsonl, tensorboard/ and log.txt (INTERFACE.md section 4). Made on
+// rank 0 only. A file that can't be written never stops training: one warning, then that writer is off.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace hpt {
+
+struct StepMetrics {
+  std::int64_t step = 0;  // 1-based
+  double loss = 0;
+  double lr = 0;
+  double grad_norm = 0;
+  std::int64_t tokens = 0;
+  double step_time_s = 0;
+  double tokens_per_s = 0;
+  double tflops_per_rank = 0;
+  std::optional<double> mfu;
+  std::int64_t memory_peak_bytes = 0;
+  bool skipped = false;
+};
+
+using Warn = std::function<void(const std::string&)>;
+
+// One JSON object a line, appended and flushed. Doubles are written so that reading them gives the same bits.
+class MetricsWriter {
+ public:
+  MetricsWriter(const std::string& path, Warn warn);
+  ~MetricsWriter();
+  void step(const StepMetrics& metrics);
+  void evaluation(std::int64_t step, double valid_loss);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// TensorBoard event file in `folder` (TFRecords with masked CRC-32C); scalars only.
+class TensorBoardWriter {
+ public:
+  TensorBoardWriter(const std::string& folder, Warn warn);
+  ~TensorBoardWriter();
+  void scalar(const std::string& tag, std::int64_t step, double value);
+  void flush();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hpt

@@ -1,0 +1,11 @@
+# One interface target that every target of ours links: warnings, instruction set, sanitizers.
+add_library(hpt_options INTERFACE)
+target_include_directories(hpt_options INTERFACE ${CMAKE_SOURCE_DIR}/lib)
+target_compile_options(hpt_options INTERFACE -Wall -Wextra -Werror)
+if(HPT_NATIVE)
+  target_compile_options(hpt_options INTERFACE -march=native)
+endif()
+if(HPT_SANITIZE)
+  target_compile_options(hpt_options INTERFACE -fsanitize=${HPT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(hpt_options INTERFACE -fsanitize=${HPT_SANITIZE})
+endif()
