@@ -7,10 +7,16 @@ find_package(spdlog 1.10 REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
-find_package(dnnl 2.6 REQUIRED CONFIG)
 
 # MPI's C++ bindings are not ours; every use goes through the C interface.
 target_compile_definitions(MPI::MPI_CXX INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+
+# oneDNN's own config file asks for OpenCL, which only its GPU half needs.
+find_path(DNNL_INCLUDE oneapi/dnnl/dnnl.h REQUIRED)
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+add_library(dnnl INTERFACE)
+target_link_libraries(dnnl INTERFACE ${DNNL_LIBRARY})
+target_include_directories(dnnl SYSTEM INTERFACE ${DNNL_INCLUDE})
 
 # The serial OpenBLAS is linked by its own folder: each rank, thread or process, calls it on its own.
 find_library(OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-serial REQUIRED)
