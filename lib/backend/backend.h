@@ -18,6 +18,7 @@
 #include "backend/loss.h"
 #include "backend/norm.h"
 #include "backend/optimizer.h"
+#include "backend/transfer.h"
 #include "tensor/arena.h"
 
 namespace hpt {
@@ -35,6 +36,7 @@ struct Backend {
   LossOps loss;
   InitOps init;
   OptimizerOps optimizer;
+  TransferOps transfer;
 };
 
 const Backend& cpu_backend();

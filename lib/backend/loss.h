@@ -32,6 +32,8 @@ struct LossOps {
   // logit / temperature + Gumbel noise keyed by (seed, draw, column); temperature 0 = no noise. logits [1, cols].
   void (*sample)(const Stream&, const Tensor& best, const Tensor& logits, const VocabShard&, double temperature,
                  std::uint64_t seed, std::uint64_t draw);
+  // best f64 [2] := the (score, column) pair of all f64 [2 * n] with the largest score, the first of equal ones.
+  void (*pick_best)(const Stream&, const Tensor& best, const Tensor& all);
 };
 
 }  // namespace hpt

@@ -47,6 +47,10 @@ void add_communication(PipelineSchedule& schedule);
 // its last gradient has landed; adds the tied table's exchange; waits for all at the end.
 void add_reductions(PipelineSchedule& schedule, const std::vector<RankUnits>& units);
 
+// Turns each backward_input of several units that its backward_weight follows into a pair a unit, last unit first, so
+// that what lies between the two is kept for one unit at a time.
+void split_backward_by_unit(PipelineSchedule& schedule);
+
 // Runs all lists against each other without data. Returns the first fault in words, or "" when: no rank blocks for
 // ever, every receive meets its send, every chunk runs each micro-batch forward and backward exactly once and in the
 // data's order, every bucket is reduced once after its last gradient, micro-batches land in ascending order per chunk.

@@ -1,0 +1,37 @@
+// BufferPool: equal buffers that micro-batches hold for a while. It is first walked through a whole action list without
+// memory, which tells how many buffers the list needs at one time; then it is given the memory; after that it never
+// grows.
+#pragma once
+
+#include <vector>
+
+#include "comm/process_group.h"
+#include "tensor/arena.h"
+
+namespace hpt {
+
+class BufferPool {
+ public:
+  // Takes a free buffer for a micro-batch that holds none.
+  int acquire(int micro_batch);
+  int find(int micro_batch) const;
+  void release(int micro_batch);
+  bool all_free() const;
+
+  int size() const { return static_cast<int>(owners_.size()); }
+  void reserve(Arena& arena, DType dtype, const Shape& shape);
+
+  Tensor tensor(int micro_batch) const { return tensors_[static_cast<std::size_t>(find(micro_batch))]; }
+  // The transfer into or out of the micro-batch's buffer.
+  Work& work(int micro_batch) { return works_[static_cast<std::size_t>(find(micro_batch))]; }
+
+ private:
+  static constexpr int kFree = -1;
+
+  std::vector<int> owners_;
+  std::vector<Tensor> tensors_;
+  std::vector<Work> works_;
+  bool reserved_ = false;
+};
+
+}  // namespace hpt
