@@ -1,9 +1,10 @@
-// Causal self-attention, fused and blocked (Dao et al., "FlashAttention", 2022): no s x s matrix is stored, memory
-// grows linearly with s, forward and backward. Grouped queries: head i reads kv head i / (heads / kv_heads).
+// Causal self-attention, fused and blocked (Dao et al., "FlashAttention", 2022): no s x s matrix is stored,
+// memory grows linearly with s, forward and backward. Grouped queries: head i reads kv head i / (heads /
+// kv_heads).
 //
-// qkv [s, b, (heads + 2 * kv_heads) * head_dim]: all query heads, then all key heads, then all value heads of this
-// rank. scale = 1 / sqrt(head_dim). Dropout acts on the softmax' output with row = first_head + head (global head) *
-// 2^32 + query, channel = key (backend/dropout.h).
+// qkv [s, b, (heads + 2 * kv_heads) * head_dim]: all query heads, then all key heads, then all value heads of
+// this rank. scale = 1 / sqrt(head_dim). Dropout acts on the softmax' output with row = first_head + head
+// (global head) * 2^32 + query, channel = key (backend/dropout.h).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ struct AttentionShape {
 };
 
 struct AttentionForward {
-  Tensor out;        // [s, b, heads * head_dim]
-  Tensor lse;        // [b, heads, s], of qkv's dtype: log of the sum of exponentials, kept for backward
+  Tensor out;  // [s, b, heads * head_dim]
+  Tensor lse;  // [b, heads, s], of qkv's dtype: log of the sum of exponentials, kept for backward
   Tensor qkv;
   Tensor ordinals;   // i64 [b]
   Tensor workspace;  // u8, at least workspace_bytes()

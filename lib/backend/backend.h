@@ -1,9 +1,11 @@
-// Backend: small tables of function pointers, one an op family, filled under the same file names by backend/cpu,
-// backend/cuda and backend/meta. A layer calls ops through the table it was given and never asks which one it is.
+// Backend: small tables of function pointers, one an op family, filled under the same file names by
+// backend/cpu, backend/cuda and backend/meta. A layer calls ops through the table it was given and never asks
+// which one it is.
 //
-// Rules for every op: tensors are contiguous and of the dtype of the first one unless the contract says otherwise;
-// the caller owns every buffer; nothing is allocated; an op works in the order of its Stream and, for equal
-// arguments and equal `stream.threads`, gives equal bits. `meta` checks shapes and computes nothing.
+// Rules for every op: tensors are contiguous and of the dtype of the first one unless the contract says
+// otherwise; the caller owns every buffer; nothing is allocated; an op works in the order of its Stream and,
+// for equal arguments and equal `stream.threads`, gives equal bits. `meta` checks shapes and computes
+// nothing.
 #pragma once
 
 #include <string_view>

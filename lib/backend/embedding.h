@@ -1,5 +1,5 @@
-// Token and position tables. tokens i32 [s, b]; table [rows, h] holds the global rows [first_row, first_row + rows)
-// of the vocabulary, so that a shard gives zero for a token it does not hold.
+// Token and position tables. tokens i32 [s, b]; table [rows, h] holds the global rows [first_row, first_row +
+// rows) of the vocabulary, so that a shard gives zero for a token it does not hold.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace hpt {
 
 struct EmbeddingOps {
   // y[s, b, :] = table[token - first_row], or 0 outside the shard
-  void (*forward)(const Stream&, const Tensor& y, const Tensor& tokens, const Tensor& table, std::int64_t first_row);
+  void (*forward)(const Stream&, const Tensor& y, const Tensor& tokens, const Tensor& table,
+                  std::int64_t first_row);
   // d_table[token - first_row] += dy[s, b, :], added in ascending (s, b)
   void (*backward)(const Stream&, const Tensor& d_table, const Tensor& dy, const Tensor& tokens,
                    std::int64_t first_row);

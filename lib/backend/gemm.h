@@ -1,5 +1,5 @@
-// The three matrix products of a linear layer y = x W^T + bias, with x [rows, in], W [out, in], y [rows, out].
-// A tensor with more than two dims counts as [product of the leading dims, last dim].
+// The three matrix products of a linear layer y = x W^T + bias, with x [rows, in], W [out, in], y [rows,
+// out]. A tensor with more than two dims counts as [product of the leading dims, last dim].
 #pragma once
 
 #include "tensor/stream.h"

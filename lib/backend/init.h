@@ -1,4 +1,5 @@
-// Initial values that do not depend on the layout: an element's value is a function of its place in the global tensor.
+// Initial values that do not depend on the layout: an element's value is a function of its place in the
+// global tensor.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ struct NormalInit {
   std::uint64_t seed = 0;
   std::uint64_t tensor_id = 0;  // hash64 of the global name: the sub-stream
   Shape global_shape;
-  Box box;  // the part of the global tensor that x holds, in x's leading elements of each dim; the rest stays as it is
+  Box box;  // the part of the global tensor that x holds, in x's leading elements of each dim; the rest stays
+            // as it is
   double std = 0.02;
 };
 

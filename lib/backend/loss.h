@@ -1,7 +1,7 @@
-// Softmax cross entropy over a vocabulary that is split over ranks, in three local passes with a reduction between
-// them. logits [rows, cols] are the columns [first_col, first_col + cols) of the padded vocabulary; columns from
-// `vocab_size` on are padding: they count in no pass and get an exactly zero gradient. labels i32 [rows], -1 = not
-// predicted. maxima [rows] and sums [2, rows] are f64 whatever the dtype of the logits.
+// Softmax cross entropy over a vocabulary that is split over ranks, in three local passes with a reduction
+// between them. logits [rows, cols] are the columns [first_col, first_col + cols) of the padded vocabulary;
+// columns from `vocab_size` on are padding: they count in no pass and get an exactly zero gradient. labels
+// i32 [rows], -1 = not predicted. maxima [rows] and sums [2, rows] are f64 whatever the dtype of the logits.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,19 @@ struct LossOps {
   void (*local_sums)(const Stream&, const Tensor& sums, const Tensor& logits, const Tensor& maxima,
                      const Tensor& labels, const VocabShard&);
   // loss f64 [1] += sum over rows with a label of log(sums[0]) + max - sums[1], ascending rows.
-  void (*add_loss)(const Stream&, const Tensor& loss, const Tensor& sums, const Tensor& maxima, const Tensor& labels);
+  void (*add_loss)(const Stream&, const Tensor& loss, const Tensor& sums, const Tensor& maxima,
+                   const Tensor& labels);
   // logits := (softmax - one_hot(label)) * scale, 0 in rows without a label and in padding columns.
-  void (*backward)(const Stream&, const Tensor& logits, const Tensor& sums, const Tensor& maxima, const Tensor& labels,
-                   const VocabShard&, double scale);
-  // Sampling by the Gumbel-max trick: best f64 [2] = (score, global column) of the real column here with the largest
-  // logit / temperature + Gumbel noise keyed by (seed, draw, column); temperature 0 = no noise. logits [1, cols].
-  void (*sample)(const Stream&, const Tensor& best, const Tensor& logits, const VocabShard&, double temperature,
-                 std::uint64_t seed, std::uint64_t draw);
-  // best f64 [2] := the (score, column) pair of all f64 [2 * n] with the largest score, the first of equal ones.
+  void (*backward)(const Stream&, const Tensor& logits, const Tensor& sums, const Tensor& maxima,
+                   const Tensor& labels, const VocabShard&, double scale);
+  // Sampling by the Gumbel-max trick: best f64 [2] = (score, global column) of the real column here with the
+  // largest logit / temperature + Gumbel noise keyed by (seed, draw, column); temperature 0 = no noise.
+  // logits [1, cols]. Of equal scores the first column wins; no real column here gives (-infinity, -1), a NaN
+  // gives (NaN, its column).
+  void (*sample)(const Stream&, const Tensor& best, const Tensor& logits, const VocabShard&,
+                 double temperature, std::uint64_t seed, std::uint64_t draw);
+  // best f64 [2] := the (score, column) pair of all f64 [2 * n] with the largest score, the first of equal
+  // ones.
   void (*pick_best)(const Stream&, const Tensor& best, const Tensor& all);
 };
 

@@ -27,7 +27,8 @@ struct SgdStep {
 struct OptimizerOps {
   void (*adamw)(const Stream&, const AdamwStep&);
   void (*sgd)(const Stream&, const SgdStep&);
-  // result f64 [1] = sum of the squares of x in fp64; the order of the sum depends on x's shape alone, not on threads.
+  // result f64 [1] = sum of the squares of x in fp64; the order of the sum depends on x's shape alone, not on
+  // threads.
   void (*square_sum)(const Stream&, const Tensor& result, const Tensor& x);
 };
 
