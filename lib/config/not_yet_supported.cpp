@@ -1,0 +1,53 @@
+#include <string_view>
+
+#include "config/load.h"
+#include "config/schema.h"
+
+namespace hpt {
+namespace {
+
+// What this version can't run: a row goes when its part is built.
+struct Limit {
+  std::string_view key;
+  bool (*is_beyond)(const RunConfig&);
+  std::string_view runs;  // what it can run instead
+};
+
+constexpr Limit kLimits[] = {
+    {"run.device", [](const RunConfig& c) { return c.run.device == DeviceChoice::cuda; }, "cpu"},
+    {"run.precision",
+     [](const RunConfig& c) {
+       return c.run.precision == Precision::bf16 || c.run.precision == Precision::fp16;
+     },
+     "fp32 and fp64"},
+    {"run.check_replicas_every", [](const RunConfig& c) { return c.run.check_replicas_every > 0; }, "0"},
+    {"model.family", [](const RunConfig& c) { return c.model.family != Family::gpt; }, "gpt"},
+    {"parallel.cp", [](const RunConfig& c) { return c.parallel.cp > 1; }, "1"},
+    {"parallel.schedule", [](const RunConfig& c) { return c.parallel.schedule == ScheduleKind::zb_h1; },
+     "gpipe, 1f1b and interleaved"},
+    {"parallel.sequence_parallel", [](const RunConfig& c) { return c.parallel.sequence_parallel; }, "false"},
+    {"parallel.zero", [](const RunConfig& c) { return c.parallel.zero > 0; }, "0"},
+    {"parallel.recompute", [](const RunConfig& c) { return c.parallel.recompute != Recompute::none; },
+     "none"},
+    {"checkpoint.every", [](const RunConfig& c) { return c.checkpoint.every > 0; }, "0"},
+    {"checkpoint.resume",
+     [](const RunConfig& c) { return c.checkpoint.resume != "auto" && c.checkpoint.resume != "never"; },
+     "auto and never"},
+    {"checkpoint.init_from", [](const RunConfig& c) { return !c.checkpoint.init_from.empty(); }, "none"},
+    {"log.trace_steps", [](const RunConfig& c) { return !c.log.trace_steps.empty(); }, "[]"},
+};
+
+}  // namespace
+
+std::vector<std::string> not_yet_supported(const RunConfig& config) {
+  std::vector<std::string> faults;
+  for (const Limit& limit : kLimits) {
+    if (!limit.is_beyond(config)) continue;
+    faults.push_back(format("{}: {}: {} is not supported yet (this version runs {})",
+                            config.place_of(limit.key), limit.key, find_field(limit.key)->dump(config),
+                            limit.runs));
+  }
+  return faults;
+}
+
+}  // namespace hpt
