@@ -1,5 +1,5 @@
-// EventLog: what one rank did and when, in a fixed buffer: the steady step allocates nothing. Off until a capacity is
-// given. Traces, and tests of what overlaps what, read it.
+// EventLog: what one rank did and when, in a fixed buffer: the steady step allocates nothing. Off until a
+// capacity is given. Traces, and tests of what overlaps what, read it.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace hpt {
 
 struct Event {
-  const char* name = "";    // a literal
-  double begin_s = 0;       // seconds_now()
+  const char* name = "";  // a literal
+  double begin_s = 0;     // seconds_now()
   double end_s = 0;
   std::int32_t micro_batch = -1;
   std::int32_t chunk = -1;

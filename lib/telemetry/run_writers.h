@@ -1,5 +1,6 @@
-// What a run leaves behind while it trains: metrics.jsonl, tensorboard/ and log.txt (INTERFACE.md section 4). Made on
-// rank 0 only. A file that can't be written never stops training: one warning, then that writer is off.
+// What a run leaves behind while it trains: metrics.jsonl, tensorboard/ and log.txt (INTERFACE.md section 4).
+// Made on rank 0 only. A file that can't be written never stops training: one warning, then that writer is
+// off.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct StepMetrics {
 
 using Warn = std::function<void(const std::string&)>;
 
-// One JSON object a line, appended and flushed. Doubles are written so that reading them gives the same bits.
+// One JSON object a line, appended and flushed. Doubles are written so that reading them gives the same bits;
+// what is not a finite number, which JSON has none of, is written as null.
 class MetricsWriter {
  public:
   MetricsWriter(const std::string& path, Warn warn);
@@ -39,7 +41,8 @@ class MetricsWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-// TensorBoard event file in `folder` (TFRecords with masked CRC-32C); scalars only.
+// TensorBoard event file in `folder`, which is made (TFRecords with masked CRC-32C); scalars only, as fp32.
+// Records wait in memory for flush(), the destructor, or 64 KiB of them.
 class TensorBoardWriter {
  public:
   TensorBoardWriter(const std::string& folder, Warn warn);
