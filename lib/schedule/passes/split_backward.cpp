@@ -1,34 +1,56 @@
+#include <algorithm>
+
 #include "schedule/pipeline_schedule.h"
 
 namespace hpt {
 namespace {
 
-bool is_pair(const PipelineAction& input, const PipelineAction& weight) {
-  return input.kind == ActionKind::backward_input && weight.kind == ActionKind::backward_weight &&
-         input.micro_batch == weight.micro_batch && input.chunk == weight.chunk &&
-         input.unit_begin == weight.unit_begin && input.unit_end == weight.unit_end;
+using Place = ActionList::const_iterator;
+
+// The backward_weight of the same units that is the next compute action after `input`; `end` if there is
+// none.
+Place weight_after(Place input, Place end) {
+  const Place weight =
+      std::find_if(input + 1, end, [](const PipelineAction& action) { return is_compute(action.kind); });
+  const bool pairs = weight != end && input->kind == ActionKind::backward_input &&
+                     weight->kind == ActionKind::backward_weight &&
+                     input->micro_batch == weight->micro_batch && input->chunk == weight->chunk &&
+                     input->unit_begin == weight->unit_begin && input->unit_end == weight->unit_end;
+  return pairs ? weight : end;
+}
+
+PipelineAction one_unit(PipelineAction action, int unit) {
+  action.unit_begin = unit;
+  action.unit_end = unit + 1;
+  return action;
+}
+
+ActionList split_list(const ActionList& list) {
+  ActionList split;
+  for (Place place = list.begin(); place != list.end(); ++place) {
+    const Place weight = weight_after(place, list.end());
+    if (weight == list.end()) {
+      split.push_back(*place);
+      continue;
+    }
+    for (int unit = place->unit_end - 1; unit > place->unit_begin; --unit) {
+      split.push_back(one_unit(*place, unit));
+      split.push_back(one_unit(*weight, unit));
+    }
+    // What stood between the two, such as the send of the gradient that is now made, stays between the last
+    // pair.
+    split.push_back(one_unit(*place, place->unit_begin));
+    split.insert(split.end(), place + 1, weight);
+    split.push_back(one_unit(*weight, place->unit_begin));
+    place = weight;
+  }
+  return split;
 }
 
 }  // namespace
 
 void split_backward_by_unit(PipelineSchedule& schedule) {
-  for (ActionList& list : schedule.ranks) {
-    ActionList split;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (i + 1 == list.size() || !is_pair(list[i], list[i + 1])) {
-        split.push_back(list[i]);
-        continue;
-      }
-      for (int unit = list[i].unit_end - 1; unit >= list[i].unit_begin; --unit)
-        for (PipelineAction half : {list[i], list[i + 1]}) {
-          half.unit_begin = unit;
-          half.unit_end = unit + 1;
-          split.push_back(half);
-        }
-      ++i;
-    }
-    list = std::move(split);
-  }
+  for (ActionList& list : schedule.ranks) list = split_list(list);
 }
 
 }  // namespace hpt

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "schedule/passes/list_facts.h"
+#include "schedule/passes/timeline.h"
+
+namespace hpt {
+namespace {
+
+// Compute actions alone, each chunk's whole again where a pass had cut it, so that all times are whole slots.
+PipelineSchedule whole_chunks(const PipelineSchedule& schedule) {
+  PipelineSchedule whole{schedule.shape, {}};
+  for (const ActionList& list : schedule.ranks) {
+    const std::vector<int> sizes = chunk_sizes(list, schedule.shape.num_chunks);
+    ActionList actions;
+    for (PipelineAction action : list) {
+      const int num_units = sizes[static_cast<std::size_t>(action.chunk)];
+      const bool is_backward =
+          action.kind == ActionKind::backward_input || action.kind == ActionKind::backward_weight;
+      if (!makes_output(action, num_units) && !(is_backward && action.unit_begin == 0)) continue;
+      action.unit_begin = 0;
+      action.unit_end = num_units;
+      actions.push_back(action);
+    }
+    whole.ranks.push_back(std::move(actions));
+  }
+  return whole;
+}
+
+std::string label(const PipelineShape& shape, const PipelineAction& action) {
+  const char letter = action.kind == ActionKind::forward          ? 'F'
+                      : action.kind == ActionKind::backward_input ? 'B'
+                                                                  : 'W';
+  std::string text = format("{}{}", letter, action.micro_batch);
+  if (shape.num_chunks > 1) text += static_cast<char>('a' + action.chunk % 26);
+  return text;
+}
+
+// Each slot `width` characters; an action's label stands at its begin, dashes lead to its end, dots are idle.
+std::string print_row(const PipelineShape& shape, const std::vector<TimedAction>& actions,
+                      std::size_t width) {
+  std::string row;
+  const auto column = [&](double slot) { return static_cast<std::size_t>(std::llround(slot)) * width; };
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    while (row.size() < column(actions[i].begin)) row += row.size() % width == 0 ? '.' : ' ';
+    // The weights' part right after the input's is one backward to the reader.
+    const bool goes_on = i > 0 && actions[i].action.kind == ActionKind::backward_weight &&
+                         actions[i - 1].end == actions[i].begin &&
+                         actions[i - 1].action.micro_batch == actions[i].action.micro_batch &&
+                         actions[i - 1].action.chunk == actions[i].action.chunk;
+    if (goes_on && !row.empty() && column(actions[i].end) > row.size())
+      row.back() = '-';
+    else if (!goes_on)
+      row += label(shape, actions[i].action);
+    if (column(actions[i].end) <= row.size()) continue;
+    row.resize(column(actions[i].end) - 1, '-');
+    row += ' ';
+  }
+  while (!row.empty() && row.back() == ' ') row.pop_back();
+  return row;
+}
+
+}  // namespace
+
+std::string print_schedule(const PipelineSchedule& schedule, int forward_slots, int backward_slots) {
+  HPT_REQUIRE(forward_slots >= 1 && backward_slots >= 1);
+  const PipelineShape& shape = schedule.shape;
+  const int weight_slots = backward_slots / 2;
+  const ChunkTimes slots = {static_cast<double>(forward_slots),
+                            static_cast<double>(backward_slots - weight_slots),
+                            static_cast<double>(weight_slots)};
+  const std::vector<std::vector<ChunkTimes>> times(
+      schedule.ranks.size(), std::vector<ChunkTimes>(static_cast<std::size_t>(shape.num_chunks), slots));
+  const std::size_t width =
+      format("F{}", shape.num_micro_batches - 1).size() + (shape.num_chunks > 1 ? 2 : 1);
+  const std::size_t rank_digits = format("{}", shape.num_ranks - 1).size();
+  std::string text;
+  const std::vector<std::vector<TimedAction>> ranks = timeline(whole_chunks(schedule), times);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    text += format("rank {:>{}} | {}\n", rank, rank_digits, print_row(shape, ranks[rank], width));
+  return text;
+}
+
+}  // namespace hpt
