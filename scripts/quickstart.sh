@@ -69,13 +69,10 @@ make_text() {
 
 inspect() { "$hpt_train" data inspect data/kjv.bin --valid data/kjv-valid.bin --json; }
 
-# kjv.bin gets its name last: where it is, the pair is whole.
+# Both files appear whole or not at all; inspect reads them from end to end.
 pack() {
   [[ ! data/kjv.bin -nt data/kjv.txt ]] || ! inspect || return 0
-  "$hpt_train" data pack --input data/kjv.txt --output data/kjv.bin.part \
-    --valid data/kjv-valid.bin.part --valid-share 0.05
-  mv data/kjv-valid.bin.part data/kjv-valid.bin
-  mv data/kjv.bin.part data/kjv.bin
+  "$hpt_train" data pack --input data/kjv.txt --output data/kjv.bin --valid data/kjv-valid.bin --valid-share 0.05
 }
 
 train() { mpirun -n 8 --oversubscribe --bind-to none "$hpt_train" --config configs/tiny.yaml; }
