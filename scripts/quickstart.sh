@@ -12,6 +12,7 @@ mkdir -p build data
 exec 9>build/quickstart.lock
 flock -n 9 || die "another quickstart is at work in this folder"
 
+exec 8>&2 # for stop, which may be called where stderr is the log
 job=
 stop() {
   trap - INT TERM HUP
@@ -19,7 +20,7 @@ stop() {
     kill -TERM -- "-$job" 2>/dev/null || true
     wait "$job" || true
   fi
-  printf '\nstopped; run scripts/quickstart.sh again to go on\n' >&2
+  printf '\nstopped; run scripts/quickstart.sh again to go on\n' >&8
   exit 130
 }
 trap stop INT TERM HUP
@@ -28,7 +29,7 @@ trap stop INT TERM HUP
 # `status` is how it ended.
 run_job() {
   set -m
-  "$@" 9>&- </dev/null &
+  "$@" 8>&- 9>&- </dev/null &
   job=$!
   set +m
   status=0
@@ -40,7 +41,7 @@ number=0
 started=$EPOCHREALTIME
 begin() {
   begun=$EPOCHREALTIME
-  printf '[%d/6] %-62s' $((++number)) "$1"
+  printf '[%d/6] %-58s' $((++number)) "$1"
 }
 finish() { printf '%8s s\n' "$(seconds_since "$begun")"; }
 
@@ -92,11 +93,11 @@ step "build hpt-train" build
 step "text: the King James Bible" make_text
 step "tokens: a byte each, the last 5 % held out for validation" pack
 
-begin "train configs/tiny.yaml on 8 ranks: tp 2 x pp 2 x dp 2"
+begin "train configs/tiny.yaml on 8 ranks"
 printf '\n\n'
 run_job train
 ((status == 0)) || die "training failed with exit code $status"
-printf '\n      %-62s' "trained"
+printf '\n      %-58s' "trained"
 finish
 
 step "losses of a unigram and a bigram model of the same text" inspect
@@ -107,9 +108,9 @@ bigram_loss=$(last_number bigram_loss <"$log")
   die "no losses to compare: valid '$valid_loss', unigram '$unigram_loss', bigram '$bigram_loss'"
 
 printf '\nloss on the held-out text, in nats a byte (less is better)\n'
-printf '  %-24s %6.3f\n' "this model, after training" "$valid_loss"
-printf '  %-24s %6.3f   %s\n' "a bigram model" "$bigram_loss" "$(beats "$bigram_loss")"
-printf '  %-24s %6.3f   %s\n' "a unigram model" "$unigram_loss" "$(beats "$unigram_loss")"
+printf '  %-28s %6.3f\n' "this model, after training" "$valid_loss"
+printf '  %-28s %6.3f   %s\n' "a bigram model" "$bigram_loss" "$(beats "$bigram_loss")"
+printf '  %-28s %6.3f   %s\n' "a unigram model" "$unigram_loss" "$(beats "$unigram_loss")"
 printf 'all of it in %s: metrics.jsonl, log.txt, config.yaml, tensorboard/ (in %s s)\n' \
   "$run_dir" "$(seconds_since "$started")"
 is_less "$valid_loss" "$must_beat" || die "the validation loss $valid_loss is not under $must_beat"
