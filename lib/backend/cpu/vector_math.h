@@ -39,38 +39,46 @@ struct ExpTraits<double> {
   static constexpr int kDegree = 13;
 };
 
+// a b + c, rounded once where the machine has an instruction for it.
+template <typename T>
+inline T multiply_add(T a, T b, T c) {
+#ifdef __FMA__
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// 1 / power! + r / (power + 1)! + ...: the tail of exp's series from `power` on, over r^power.
+template <typename T, int power>
+inline T exp_series(T r) {
+  constexpr T kCoefficient = [] {
+    long double factorial = 1;
+    for (int i = 2; i <= power; ++i) factorial *= i;
+    return static_cast<T>(1 / factorial);
+  }();
+  if constexpr (power == ExpTraits<T>::kDegree)
+    return kCoefficient;
+  else
+    return multiply_add(exp_series<T, power + 1>(r), r, kCoefficient);
+}
+
 template <typename T>
 inline T vector_exp(T x) {
   using Traits = ExpTraits<T>;
   using Bits = typename Traits::Bits;
-  constexpr T kInverseFactorial[] = {T(1),
-                                     T(1),
-                                     T(1.0L / 2),
-                                     T(1.0L / 6),
-                                     T(1.0L / 24),
-                                     T(1.0L / 120),
-                                     T(1.0L / 720),
-                                     T(1.0L / 5040),
-                                     T(1.0L / 40320),
-                                     T(1.0L / 362880),
-                                     T(1.0L / 3628800),
-                                     T(1.0L / 39916800),
-                                     T(1.0L / 479001600),
-                                     T(1.0L / 6227020800)};
   T clamped = x < Traits::kLowest ? Traits::kLowest : x;  // written so that NaN stays
   clamped = clamped > Traits::kHighest ? Traits::kHighest : clamped;
-  const T shifted = clamped * T(1.44269504088896340736) + Traits::kRound;
+  const T shifted = multiply_add(clamped, T(1.44269504088896340736), Traits::kRound);
   const T n = shifted - Traits::kRound;
-  const T r = (clamped - n * Traits::kLn2High) - n * Traits::kLn2Low;
-  T sum = kInverseFactorial[Traits::kDegree];
-  for (int power = Traits::kDegree - 1; power >= 0; --power) sum = sum * r + kInverseFactorial[power];
+  const T r = multiply_add(-n, Traits::kLn2Low, multiply_add(-n, Traits::kLn2High, clamped));
   // The low bits of `shifted` hold n (anything for NaN, hence unsigned); twice the bias makes it positive.
   const Bits exponent =
       std::bit_cast<Bits>(shifted) - std::bit_cast<Bits>(Traits::kRound) + 2 * Traits::kBias;
   const Bits half = exponent >> 1;
   const T factor1 = std::bit_cast<T>(half << Traits::kMantissa);
   const T factor2 = std::bit_cast<T>((exponent - half) << Traits::kMantissa);
-  return sum * factor1 * factor2;
+  return exp_series<T, 0>(r) * factor1 * factor2;
 }
 
 // 1 / (1 + exp(-x)), with a small relative error on both sides.
