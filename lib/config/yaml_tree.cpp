@@ -108,6 +108,10 @@ class TreeBuilder final : public YAML::EventHandler {
     if (parent.node.kind == YamlNode::Kind::list) {
       parent.node.items.push_back(std::move(node));
     } else if (parent.has_key) {
+      if (node.kind == YamlNode::Kind::none) {  // yaml-cpp places it where the next token lies
+        node.line = parent.key.line;
+        node.column = parent.key.column;
+      }
       parent.node.entries.push_back({std::move(parent.key), std::move(node)});
       parent.has_key = false;
     } else {

@@ -33,7 +33,7 @@ struct YamlNode {
   Kind kind = Kind::none;
   bool quoted = false;             // a scalar in quotes or a block scalar: text, whatever it looks like
   std::string text;                // of a scalar
-  int line = 1;                    // 1-based
+  int line = 1;                    // 1-based; a value that is not there has its key's place
   int column = 1;                  // 1-based, in bytes
   std::vector<YamlNode> items;     // of a list
   std::vector<YamlEntry> entries;  // of a map, in the file's order

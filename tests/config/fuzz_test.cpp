@@ -1,0 +1,170 @@
+// Mutants of configs/tiny.yaml: whatever the text, the answer is a valid config or an Error of kind usage.
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "config/schema.h"
+#include "config/small_config.h"
+#include "config/text.h"
+#include "core/counter_rng.h"
+
+namespace hpt::test {
+namespace {
+
+// Draws from one stream, in order.
+class Draws {
+ public:
+  Draws(std::uint64_t seed, std::uint64_t round) : rng_(seed, RngPurpose::test), round_(round) {}
+  std::size_t below(std::size_t n) { return n == 0 ? 0 : rng_.bits64(next_++, round_) % n; }
+
+ private:
+  CounterRng rng_;
+  std::uint64_t round_;
+  std::uint64_t next_ = 0;
+};
+
+const std::vector<std::string>& snippets() {
+  static const std::vector<std::string> all = {":",
+                                               ": ",
+                                               "- ",
+                                               "[",
+                                               "]",
+                                               "{",
+                                               "}",
+                                               ",",
+                                               "#",
+                                               "\"",
+                                               "'",
+                                               "|\n",
+                                               ">\n",
+                                               "&a ",
+                                               "*a",
+                                               "!",
+                                               "!!int ",
+                                               "<<: ",
+                                               "---\n",
+                                               "...\n",
+                                               "%TAG ",
+                                               "\t",
+                                               "\r\n",
+                                               "\n",
+                                               "  ",
+                                               "\\",
+                                               "~",
+                                               "null",
+                                               "auto",
+                                               "none",
+                                               "-1",
+                                               "0",
+                                               "1e999",
+                                               "nan",
+                                               "1e-4",
+                                               "9999999999999999999999",
+                                               "4Ki",
+                                               "010",
+                                               "? ",
+                                               "@",
+                                               "`",
+                                               "\xFF",
+                                               "\xC3",
+                                               "\xEF\xBB\xBF",
+                                               "\x01",
+                                               "\"\\x00\"",
+                                               "defaults: configs/tiny.yaml\n",
+                                               "tp: 2\n",
+                                               "run:\n",
+                                               "true",
+                                               "[1, 2]",
+                                               "{path: a, weight: 1}",
+                                               std::string(1, '\0')};
+  return all;
+}
+
+void mutate(std::string& text, Draws& draws) {
+  const std::size_t at = draws.below(text.size() + 1);
+  const std::size_t length = std::min(draws.below(20), text.size() - at);
+  switch (draws.below(7)) {
+    case 0:
+      text.erase(at, length);
+      break;
+    case 1:
+      text.insert(at, snippets()[draws.below(snippets().size())]);
+      break;
+    case 2:
+      text.replace(at, length, snippets()[draws.below(snippets().size())]);
+      break;
+    case 3:
+      text.insert(draws.below(text.size() + 1), text.substr(at, length));
+      break;
+    case 4:
+      if (at < text.size()) text[at] = static_cast<char>(draws.below(256));
+      break;
+    case 5:
+      if (at < text.size()) text[at] = static_cast<char>('0' + draws.below(10));
+      break;
+    default: {  // a whole line to another place
+      const std::size_t begin = text.rfind('\n', at) == std::string::npos ? 0 : text.rfind('\n', at) + 1;
+      const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+      const std::string line = begin < end ? text.substr(begin, end - begin) : "";
+      const std::size_t target = text.find('\n', draws.below(text.size() + 1));
+      text.insert(target == std::string::npos ? text.size() : target + 1, line);
+    }
+  }
+}
+
+// "" for a valid config that survives being written back, else the refusal.
+std::string verdict(const std::string& text, const std::vector<std::string>& sets, int world_size) {
+  const std::string message = refusal(text, sets, world_size);
+  if (!message.empty()) {
+    for (const std::string& line : lines_of(message)) {
+      REQUIRE_FALSE(line.empty());
+      REQUIRE(line.size() < 2000);
+      REQUIRE_FALSE(has_control_character(line));
+    }
+    return message;
+  }
+  const RunConfig config = load(text, sets, world_size);
+  REQUIRE(config.num_micro_batches() >= 1);
+  REQUIRE(dump_config(load(dump_config(config))) == dump_config(config));
+  return "";
+}
+
+TEST_CASE("thousands of mutants of tiny.yaml are each accepted or refused with a reason") {
+  std::ifstream file(HPT_SOURCE_DIR "/configs/tiny.yaml");
+  std::stringstream stream;
+  stream << file.rdbuf();
+  const std::string tiny = stream.str();
+  REQUIRE(verdict(tiny, {}, 8) == "");
+  int num_accepted = 0;
+  constexpr int kRounds = 6000;
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    Draws draws(101, round);
+    std::string text = tiny;
+    const std::size_t num_mutations = 1 + draws.below(4);
+    for (std::size_t i = 0; i < num_mutations; ++i) mutate(text, draws);
+    CAPTURE(round);
+    num_accepted += verdict(text, {}, round % 2 == 0 ? 8 : 0).empty();
+  }
+  CHECK(num_accepted > kRounds / 50);
+  CHECK(num_accepted < kRounds * 4 / 5);
+}
+
+TEST_CASE("thousands of random --set texts are each accepted or refused with a reason") {
+  int num_accepted = 0;
+  for (std::uint64_t round = 0; round < 4000; ++round) {
+    Draws draws(102, round);
+    const Field& field = schema()[draws.below(schema().size())];
+    std::string set = field.key() + "=" + (draws.below(2) == 0 ? "" : field.dump(load(kSmallConfig)));
+    const std::size_t num_snippets = draws.below(3);
+    for (std::size_t i = 0; i < num_snippets; ++i) {
+      set.insert(draws.below(8) == 0 ? draws.below(set.size()) : set.size(),
+                 snippets()[draws.below(snippets().size())]);
+    }
+    CAPTURE(set);
+    num_accepted += verdict(kSmallConfig, {set}, 0).empty();
+  }
+  CHECK(num_accepted > 400);
+  CHECK(num_accepted < 3600);
+}
+
+}  // namespace
+}  // namespace hpt::test
