@@ -3,30 +3,35 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "core/error.h"
 
 namespace hpt {
 namespace {
 
-constexpr double kMaxPeriod = 1e6;
+constexpr std::int64_t kMaxPeriod = 1'000'000;
 
-// The weights as whole numbers after multiplying by `scale`; empty where one is not whole (within rounding)
-// or the sum is too long for a pattern.
+std::vector<std::int64_t> reduced(std::vector<std::int64_t> counts) {
+  std::int64_t divisor = 0;
+  for (const std::int64_t count : counts) divisor = std::gcd(divisor, count);
+  for (std::int64_t& count : counts) count /= divisor;
+  return counts;
+}
+
+// The weights as whole numbers without a common divisor, after multiplying by `scale`; empty where one is not
+// whole (within rounding) or their sum is too long for a pattern.
 std::vector<std::int64_t> whole_numbers(const std::vector<double>& weights, double scale) {
   std::vector<std::int64_t> counts;
-  double sum = 0;
-  for (double weight : weights) {
+  for (const double weight : weights) {
     const double scaled = weight * scale;
     const double rounded = std::round(scaled);
-    sum += rounded;
-    if (rounded < 1 || std::abs(scaled - rounded) > 1e-9 * scaled || sum > 1e15) return {};
+    if (rounded < 1 || rounded > 1e12 || std::abs(scaled - rounded) > 1e-9 * scaled) return {};
     counts.push_back(static_cast<std::int64_t>(rounded));
   }
-  std::int64_t divisor = 0;
-  for (std::int64_t count : counts) divisor = std::gcd(divisor, count);
-  for (std::int64_t& count : counts) count /= divisor;
-  if (sum / static_cast<double>(divisor) > kMaxPeriod) return {};
+  counts = reduced(std::move(counts));
+  const std::int64_t period = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  if (period > kMaxPeriod) return {};
   return counts;
 }
 
@@ -37,11 +42,13 @@ std::vector<std::int64_t> counts_of(const std::vector<double>& weights) {
   // Divided by the largest first: the sum of huge weights may not be finite.
   const double largest = *std::max_element(weights.begin(), weights.end());
   double sum = 0;
-  for (double weight : weights) sum += weight / largest;
+  for (const double weight : weights) sum += weight / largest;
   std::vector<std::int64_t> counts;
-  for (double weight : weights)
-    counts.push_back(std::max<std::int64_t>(1, std::llround(weight / largest / sum * kMaxPeriod)));
-  return counts;
+  for (const double weight : weights) {
+    const double share = weight / largest / sum;
+    counts.push_back(std::max<std::int64_t>(1, std::llround(share * static_cast<double>(kMaxPeriod))));
+  }
+  return reduced(std::move(counts));
 }
 
 // Tijdeman's rule. With shares r and S = 2k - 2, the sources that may come next are those whose deficit

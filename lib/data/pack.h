@@ -10,9 +10,9 @@ namespace hpt {
 
 struct PackRequest {
   std::vector<std::string> inputs;  // each is one document; UTF-8 or not
-  std::string output;
+  std::string output = {};
   std::string tokenizer = "bytes";
-  std::string valid;          // "" = nothing is held out
+  std::string valid = {};     // "" = nothing is held out
   double valid_share = 0.05;  // of all bytes: the last ones go to `valid`
 };
 
