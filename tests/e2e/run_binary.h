@@ -1,5 +1,5 @@
-// Running a program as a user would: a command line with a time limit, its exit code, stdout and stderr; a
-// folder that goes when the test ends; and metrics.jsonl read back.
+// Running a program as a user would: a command line with a time limit, its exit code, stdout and stderr; and
+// metrics.jsonl read back.
 #pragma once
 
 #include <fcntl.h>
@@ -10,52 +10,15 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "support/temp_folder.h"
+
 namespace e2e {
-
-// A new empty folder, removed with all it holds by the destructor.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "hpt-e2e-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error(name + ": can't be made");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;  // what can't be removed must not end the other tests
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-inline std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error(path.string() + ": can't be opened");
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-inline void write_text(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw std::runtime_error(path.string() + ": can't be written");
-}
 
 struct Command {
   std::vector<std::string> arguments;         // the program first, found by PATH
@@ -100,8 +63,8 @@ class Process {
     if (!reaped_) kill(pid_, signal_number);
   }
   // What it has written so far.
-  std::string out() const { return read_text(output_ / "out"); }
-  std::string err() const { return read_text(output_ / "err"); }
+  std::string out() const { return read_file(output_ / "out"); }
+  std::string err() const { return read_file(output_ / "err"); }
 
   // Waits for the end, at most limit_s after the start; then it is stopped, and timed_out says so.
   Outcome wait() {
@@ -162,7 +125,7 @@ class Process {
     if (error != 0) throw std::runtime_error("env: can't be started");
   }
 
-  TemporaryFolder output_;
+  TempFolder output_;
   double limit_s_;
   Clock::time_point started_ = Clock::now();
   pid_t pid_ = -1;
@@ -190,14 +153,14 @@ inline std::vector<std::string> under_mpirun(int num_ranks, const std::vector<st
 }
 
 // metrics.jsonl, one object a line. Throws where a line is no JSON object or the last one has no end.
-inline std::vector<nlohmann::json> read_metrics(const std::filesystem::path& path) {
-  const std::string text = read_text(path);
+inline std::vector<nlohmann::json> read_metrics(const std::string& path) {
+  const std::string text = read_file(path);
   std::vector<nlohmann::json> lines;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) throw std::runtime_error(path.string() + ": the last line is cut off");
+    if (end == std::string::npos) throw std::runtime_error(path + ": the last line is cut off");
     lines.push_back(nlohmann::json::parse(text.substr(begin, end - begin)));
-    if (!lines.back().is_object()) throw std::runtime_error(path.string() + ": a line is no JSON object");
+    if (!lines.back().is_object()) throw std::runtime_error(path + ": a line is no JSON object");
     begin = end + 1;
   }
   return lines;

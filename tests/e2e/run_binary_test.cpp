@@ -38,11 +38,11 @@ TEST_CASE("a run gives the exit code, stdout and stderr of the program") {
 }
 
 TEST_CASE("a run passes arguments, variables and the folder as they are") {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   const std::vector<std::string> words{"sh", "-c",  "printf '%s|' \"$1\" \"$2\" \"$HPT_E2E\"; pwd",
                                        "sh", "a b", "$c"};
-  const Outcome outcome = run({words, {"HPT_E2E=x y"}, folder.path().string()});
-  CHECK(outcome.out == "a b|$c|x y|" + folder.path().string() + "\n");
+  const Outcome outcome = run({words, {"HPT_E2E=x y"}, folder.path()});
+  CHECK(outcome.out == "a b|$c|x y|" + folder.path() + "\n");
 }
 
 TEST_CASE("a run whose output is larger than a pipe ends") {
@@ -53,15 +53,15 @@ TEST_CASE("a run whose output is larger than a pipe ends") {
 }
 
 TEST_CASE("a run over its time limit is stopped with all its children") {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   Command command = shell("sleep 100 & echo $! > child; wait");
-  command.folder = folder.path().string();
+  command.folder = folder.path();
   command.limit_s = 0.5;
   const Outcome outcome = run(command);
   CHECK(outcome.timed_out);
   CHECK(outcome.exit_code == 128 + SIGTERM);
   CHECK(outcome.seconds < 5);
-  CHECK(ends_soon(std::stoi(read_text(folder / "child"))));
+  CHECK(ends_soon(std::stoi(read_file(folder / "child"))));
 }
 
 TEST_CASE("a running program can be read from and sent signals") {
@@ -77,12 +77,12 @@ TEST_CASE("a running program can be read from and sent signals") {
 }
 
 TEST_CASE("a run under mpirun over its time limit leaves no rank behind") {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   const std::string script = "echo $$ > rank-$OMPI_COMM_WORLD_RANK; exec sleep 100";
-  const Outcome outcome = run({under_mpirun(2, {"sh", "-c", script}), {}, folder.path().string(), 3});
+  const Outcome outcome = run({under_mpirun(2, {"sh", "-c", script}), {}, folder.path(), 3});
   CHECK(outcome.timed_out);
   CHECK(outcome.exit_code != 0);
-  for (const char* name : {"rank-0", "rank-1"}) CHECK(ends_soon(std::stoi(read_text(folder / name))));
+  for (const char* name : {"rank-0", "rank-1"}) CHECK(ends_soon(std::stoi(read_file(folder / name))));
 }
 
 TEST_CASE("a program that does not exist ends with 127, one killed with 128 + signal") {
@@ -90,24 +90,10 @@ TEST_CASE("a program that does not exist ends with 127, one killed with 128 + si
   CHECK(run(shell("kill -KILL $$")).exit_code == 128 + SIGKILL);
 }
 
-TEST_CASE("a temporary folder is new, empty, and goes with its files") {
-  std::filesystem::path path;
-  {
-    const TemporaryFolder folder;
-    const TemporaryFolder other;
-    path = folder.path();
-    CHECK(path != other.path());
-    CHECK(std::filesystem::is_empty(path));
-    write_text(folder / "file", "text");
-    CHECK(read_text(folder / "file") == "text");
-  }
-  CHECK_FALSE(std::filesystem::exists(path));
-}
-
 TEST_CASE("metrics are read line by line, at full precision, and only with their steps in order") {
-  const TemporaryFolder folder;
+  const TempFolder folder;
   const std::string path = folder / "metrics.jsonl";
-  write_text(
+  write_file(
       path,
       "{\"step\":1,\"loss\":0.1}\n{\"step\":1,\"valid_loss\":7}\n{\"step\":2,\"loss\":4.7559598325362105}\n");
   const std::vector<nlohmann::json> metrics = read_metrics(path);
@@ -116,9 +102,9 @@ TEST_CASE("metrics are read line by line, at full precision, and only with their
   CHECK_THROWS(step_values(metrics, "grad_norm"));
   CHECK_THROWS(step_values({metrics[0], metrics[0]}, "loss"));
   CHECK_THROWS(step_values({metrics[2]}, "loss"));
-  write_text(path, "{\"step\":1}\n{\"step\":2}");
+  write_file(path, "{\"step\":1}\n{\"step\":2}");
   CHECK_THROWS(read_metrics(path));
-  write_text(path, "{\"step\":1}\nnonsense\n");
+  write_file(path, "{\"step\":1}\nnonsense\n");
   CHECK_THROWS(read_metrics(path));
   CHECK_THROWS(read_metrics(folder / "none"));
 }
