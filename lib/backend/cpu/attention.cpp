@@ -138,7 +138,7 @@ void softmax_step(const Scratch<T>& scratch, const Head<T>& head, const Tile& ti
         scratch.sum[row] * correction + lane_sum<T>(tile.cols, [&](std::int64_t i) { return p[i]; });
     if (mask != nullptr) {
       mask->stretch(head.ordinal, head.mask_row + static_cast<std::uint64_t>(tile.query + row), tile.key,
-                    tile.cols, factors);
+                    factors);
       for (std::int64_t col = 0; col < tile.cols; ++col) p[col] *= factors[col];
     }
     if (tile.key == 0 || correction == T{1}) continue;
@@ -203,8 +203,7 @@ void backward_scores(const Scratch<T>& scratch, const Head<T>& head, const HeadG
     T* ds = scratch.d_tile + row * kTile;
     exponentials(p, tile.cols, head.lse[query]);
     if (mask != nullptr)
-      mask->stretch(head.ordinal, head.mask_row + static_cast<std::uint64_t>(query), tile.key, tile.cols,
-                    factors);
+      mask->stretch(head.ordinal, head.mask_row + static_cast<std::uint64_t>(query), tile.key, factors);
     const T dot = grad.dots[query];
 #pragma omp simd
     for (std::int64_t col = 0; col < tile.cols; ++col) {

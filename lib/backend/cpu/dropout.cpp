@@ -20,7 +20,7 @@ void over_masked_rows(const DropoutSite& site, const HiddenDims& dims, const Ten
     const auto position = static_cast<std::uint64_t>(site.first_position + row / dims.b);
     for (std::int64_t channel = 0; channel < dims.h; channel += kMaskChannels) {
       const std::int64_t num = std::min(kMaskChannels, dims.h - channel);
-      mask.stretch(ordinal, position, channel, num, factors);
+      mask.stretch(ordinal, position, channel, factors);
       apply(row * dims.h + channel, num, factors);
     }
   }

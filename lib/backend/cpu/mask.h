@@ -17,37 +17,35 @@ inline void mask_stretch(const CounterRng& rng, std::uint64_t ordinal, std::uint
                          std::uint64_t first_quad, std::uint32_t (&words)[kMaskChannels]) {
   constexpr int kQuads = kMaskChannels / 4;
   const std::uint64_t mixed = mix64(row);
-  std::uint32_t c0[kQuads];
-  std::uint32_t c1[kQuads];
-  std::uint32_t c2[kQuads];
-  std::uint32_t c3[kQuads];
+  const PhiloxKey key = rng.key();
+  std::uint32_t parts[4][kQuads];
+#pragma omp simd
   for (int q = 0; q < kQuads; ++q) {
     const std::uint64_t high = mixed ^ (first_quad + static_cast<std::uint64_t>(q));
-    c0[q] = static_cast<std::uint32_t>(ordinal);
-    c1[q] = static_cast<std::uint32_t>(ordinal >> 32);
-    c2[q] = static_cast<std::uint32_t>(high);
-    c3[q] = static_cast<std::uint32_t>(high >> 32);
-  }
-  PhiloxKey key = rng.key();
-  for (int round = 0; round < 10; ++round) {
-#pragma omp simd
-    for (int q = 0; q < kQuads; ++q) {
-      const std::uint64_t product0 = std::uint64_t{0xD2511F53} * c0[q];
-      const std::uint64_t product1 = std::uint64_t{0xCD9E8D57} * c2[q];
-      c0[q] = static_cast<std::uint32_t>(product1 >> 32) ^ c1[q] ^ key[0];
-      c1[q] = static_cast<std::uint32_t>(product1);
-      c2[q] = static_cast<std::uint32_t>(product0 >> 32) ^ c3[q] ^ key[1];
-      c3[q] = static_cast<std::uint32_t>(product0);
+    std::uint32_t c0 = static_cast<std::uint32_t>(ordinal);
+    std::uint32_t c1 = static_cast<std::uint32_t>(ordinal >> 32);
+    std::uint32_t c2 = static_cast<std::uint32_t>(high);
+    std::uint32_t c3 = static_cast<std::uint32_t>(high >> 32);
+    std::uint32_t key0 = key[0];
+    std::uint32_t key1 = key[1];
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; ++round) {
+      const std::uint64_t product0 = std::uint64_t{0xD2511F53} * c0;
+      const std::uint64_t product1 = std::uint64_t{0xCD9E8D57} * c2;
+      c0 = static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ key0;
+      c1 = static_cast<std::uint32_t>(product1);
+      c2 = static_cast<std::uint32_t>(product0 >> 32) ^ c3 ^ key1;
+      c3 = static_cast<std::uint32_t>(product0);
+      key0 += 0x9E3779B9;
+      key1 += 0xBB67AE85;
     }
-    key[0] += 0x9E3779B9;
-    key[1] += 0xBB67AE85;
+    parts[0][q] = c0;
+    parts[1][q] = c1;
+    parts[2][q] = c2;
+    parts[3][q] = c3;
   }
-  for (int q = 0; q < kQuads; ++q) {
-    words[4 * q] = c0[q];
-    words[4 * q + 1] = c1[q];
-    words[4 * q + 2] = c2[q];
-    words[4 * q + 3] = c3[q];
-  }
+  for (int q = 0; q < kQuads; ++q)
+    for (int part = 0; part < 4; ++part) words[4 * q + part] = parts[part][q];
 }
 
 // What an element is multiplied by: 0 or 1 / (1 - p).
@@ -62,12 +60,13 @@ struct MaskFactors {
         threshold(drop_threshold(site.p)),
         keep(static_cast<T>(1.0 / (1.0 - site.p))) {}
 
-  // The factors of `num` (at most 64) channels from `first` (a multiple of 4) on.
-  void stretch(std::uint64_t ordinal, std::uint64_t row, std::int64_t first, std::int64_t num,
-               T* factors) const {
+  // The factors of the 64 channels from `first` (a multiple of 4) on.
+  void stretch(std::uint64_t ordinal, std::uint64_t row, std::int64_t first,
+               T (&factors)[kMaskChannels]) const {
     std::uint32_t words[kMaskChannels];
     mask_stretch(rng, ordinal, row, static_cast<std::uint64_t>(first) / 4, words);
-    for (std::int64_t c = 0; c < num; ++c) factors[c] = words[c] >= threshold ? keep : T{0};
+#pragma omp simd
+    for (std::int64_t c = 0; c < kMaskChannels; ++c) factors[c] = words[c] >= threshold ? keep : T{0};
   }
 };
 
