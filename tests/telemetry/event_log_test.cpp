@@ -1,0 +1,25 @@
+#include "telemetry/event_log.h"
+
+#include <catch2/catch.hpp>
+
+using namespace hpt;
+
+TEST_CASE("an event log is off until it is given room and never grows past it") {
+  EventLog log;
+  CHECK_FALSE(log.on());
+  log.add({.name = "lost"});
+  CHECK(log.events().empty());
+
+  log.start(3);
+  const Event* room = log.events().data();
+  for (int i = 0; i < 10; ++i)
+    log.add({.name = "forward", .begin_s = 1.0 * i, .end_s = 2.0 * i, .micro_batch = i});
+  CHECK(log.events().size() == 3);
+  CHECK(log.events().data() == room);
+  CHECK_FALSE(log.on());
+  CHECK(log.events()[2].micro_batch == 2);
+
+  log.start(3);
+  CHECK(log.on());
+  CHECK(log.events().empty());
+}
