@@ -1,6 +1,6 @@
-// Random numbers without state: a value is a pure function of (seed, purpose, global index), so it is the same on
-// whichever rank, in whichever order it is asked for. Philox4x32-10 (Salmon et al., "Parallel random numbers: as
-// easy as 1, 2, 3", SC 2011).
+// Random numbers without state: a value is a pure function of (seed, purpose, global index), so it is the
+// same on whichever rank, in whichever order it is asked for. Philox4x32-10 (Salmon et al., "Parallel random
+// numbers: as easy as 1, 2, 3", SC 2011).
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ using PhiloxKey = std::array<std::uint32_t, 2>;
 
 // What a random number is for; two purposes never share a stream.
 enum class RngPurpose : std::uint32_t {
-  init = 1,            // sub-stream: hash of the parameter's name
-  sample_order = 2,    // sub-stream: epoch
+  init = 1,          // sub-stream: hash of the parameter's name
+  sample_order = 2,  // sub-stream: epoch
   dropout_embedding = 3,
   dropout_attention = 4,
   dropout_attention_out = 5,
@@ -29,15 +29,18 @@ inline PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = std::uint64_t{0xD2511F53} * counter[0];
     const std::uint64_t product1 = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(product0)};
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(product1),
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(product0)};
     key[0] += 0x9E3779B9;
     key[1] += 0xBB67AE85;
   }
   return counter;
 }
 
-// Mixes 64 bits well (the finaliser of SplitMix64); used to fold a seed, a purpose and a sub-stream into one key.
+// Mixes 64 bits well (the finaliser of SplitMix64); used to fold a seed, a purpose and a sub-stream into one
+// key.
 inline std::uint64_t mix64(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
@@ -73,8 +76,10 @@ class CounterRng {
   // Standard normal by Box-Muller from the counter's own four words.
   double normal(std::uint64_t index) const {
     const PhiloxCounter words = bits(index);
-    const double u = (static_cast<double>(((std::uint64_t{words[1]} << 32) | words[0]) >> 11) + 0.5) * 0x1p-53;
-    const double v = (static_cast<double>(((std::uint64_t{words[3]} << 32) | words[2]) >> 11) + 0.5) * 0x1p-53;
+    const double u =
+        (static_cast<double>(((std::uint64_t{words[1]} << 32) | words[0]) >> 11) + 0.5) * 0x1p-53;
+    const double v =
+        (static_cast<double>(((std::uint64_t{words[3]} << 32) | words[2]) >> 11) + 0.5) * 0x1p-53;
     return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586476925 * v);
   }
 

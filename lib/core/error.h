@@ -1,5 +1,5 @@
-// The one exception type of hpt-train. Its message is the whole line the user reads: place first, then what was
-// found and what would be right. Its kind decides the exit code.
+// The one exception type of hpt-train. Its message is the whole line the user reads: place first, then what
+// was found and what would be right. Its kind decides the exit code.
 #pragma once
 
 #include <stdexcept>
@@ -32,11 +32,11 @@ template <typename... Args>
 }
 
 // For promises inside the program: a false condition is a bug of ours, told with its place.
-#define HPT_REQUIRE(condition)                                                                            \
-  do {                                                                                                    \
-    if (!(condition))                                                                                     \
+#define HPT_REQUIRE(condition)                                                                              \
+  do {                                                                                                      \
+    if (!(condition))                                                                                       \
       ::hpt::fail(::hpt::ErrorKind::runtime, "{}:{}: internal error: {} does not hold", __FILE__, __LINE__, \
-                  #condition);                                                                            \
+                  #condition);                                                                              \
   } while (false)
 
 }  // namespace hpt

@@ -15,12 +15,16 @@ StreamingHash::StreamingHash() : state_(XXH64_createState()) {
   XXH64_reset(static_cast<XXH64_state_t*>(state_), 0);
 }
 
-StreamingHash::~StreamingHash() { XXH64_freeState(static_cast<XXH64_state_t*>(state_)); }
+StreamingHash::~StreamingHash() {
+  XXH64_freeState(static_cast<XXH64_state_t*>(state_));
+}
 
 void StreamingHash::update(const void* data, std::size_t num_bytes) {
   XXH64_update(static_cast<XXH64_state_t*>(state_), data, num_bytes);
 }
 
-std::uint64_t StreamingHash::digest() const { return XXH64_digest(static_cast<const XXH64_state_t*>(state_)); }
+std::uint64_t StreamingHash::digest() const {
+  return XXH64_digest(static_cast<const XXH64_state_t*>(state_));
+}
 
 }  // namespace hpt

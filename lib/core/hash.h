@@ -8,7 +8,9 @@
 namespace hpt {
 
 std::uint64_t hash64(const void* data, std::size_t num_bytes, std::uint64_t seed = 0);
-inline std::uint64_t hash64(std::string_view text) { return hash64(text.data(), text.size()); }
+inline std::uint64_t hash64(std::string_view text) {
+  return hash64(text.data(), text.size());
+}
 
 // The same hash fed in pieces.
 class StreamingHash {

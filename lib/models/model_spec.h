@@ -1,5 +1,5 @@
-// ModelSpec: a model as plain values, made from the config without touching memory: its dims and a row for each
-// parameter. The same on every rank.
+// ModelSpec: a model as plain values, made from the config without touching memory: its dims and a row for
+// each parameter. The same on every rank.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ struct ModelSpec {
   std::int64_t head_dim = 0;
   std::int64_t ffn_hidden = 0;
   std::int64_t seq_length = 0;
-  std::int64_t vocab_size = 0;        // real
-  std::int64_t vocab_part_size = 0;   // rows of the token table on one tp rank, padding included
+  std::int64_t vocab_size = 0;       // real
+  std::int64_t vocab_part_size = 0;  // rows of the token table on one tp rank, padding included
   double dropout = 0;
   bool tie_embeddings = true;
   int tp = 1;
   std::uint64_t seed = 0;
 
-  std::vector<ParameterRow> rows;     // in table order: embedding, blocks ascending, head
+  std::vector<ParameterRow> rows;  // in table order: embedding, blocks ascending, head
 
   int num_units() const { return static_cast<int>(layers) + 2; }
   int kv_parts() const { return kv_heads < tp ? static_cast<int>(kv_heads) : tp; }

@@ -4,12 +4,16 @@ namespace hpt {
 
 Attention::Attention(ProcessGroup& tp, const AttentionParameters& parameters, const AttentionShape& shape,
                      const DropoutSite& dropout)
-    : qkv_(tp, parameters.qkv_weight, parameters.qkv_bias), out_(tp, parameters.out_weight, parameters.out_bias),
-      shape_(shape), dropout_(dropout), dtype_(parameters.qkv_weight.value.dtype) {}
+    : qkv_(tp, parameters.qkv_weight, parameters.qkv_bias),
+      out_(tp, parameters.out_weight, parameters.out_bias),
+      shape_(shape),
+      dropout_(dropout),
+      dtype_(parameters.qkv_weight.value.dtype) {}
 
 Attention::Saved Attention::reserve(Arena& arena, const MicroBatchShape& shape) const {
   const std::int64_t width = shape_.heads * shape_.head_dim;
-  return {arena.allocate(dtype_, {shape.rows(), qkv_.out_features()}), arena.allocate(dtype_, {shape.rows(), width}),
+  return {arena.allocate(dtype_, {shape.rows(), qkv_.out_features()}),
+          arena.allocate(dtype_, {shape.rows(), width}),
           arena.allocate(dtype_, {shape.rows() * shape_.heads})};
 }
 
@@ -26,7 +30,8 @@ DropoutSite Attention::dropout(const LayerContext& context) const {
   return site;
 }
 
-void Attention::forward(const LayerContext& context, const Saved& saved, const Tensor& y, const Tensor& x) const {
+void Attention::forward(const LayerContext& context, const Saved& saved, const Tensor& y,
+                        const Tensor& x) const {
   const Saved kept = views(saved, x);
   qkv_.forward(context, kept.qkv, x);
   {
@@ -45,8 +50,8 @@ void Attention::forward(const LayerContext& context, const Saved& saved, const T
   out_.forward(context, y, kept.out);
 }
 
-Attention::Pending Attention::backward_input(const LayerContext& context, const Saved& saved, const Tensor& d_x,
-                                             const Tensor& d_y) const {
+Attention::Pending Attention::backward_input(const LayerContext& context, const Saved& saved,
+                                             const Tensor& d_x, const Tensor& d_y) const {
   const Saved kept = views(saved, d_x);
   Pending pending;
   pending.d_y = d_y;

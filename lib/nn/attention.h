@@ -1,6 +1,7 @@
-// Causal self-attention with heads split over tp: one fused column-parallel product makes q, k and v, the attention
-// kernel works on this rank's heads, a row-parallel product brings the heads together. With fewer kv heads than tp
-// ranks, neighbours hold copies of a kv head and their gradients are summed later (ParameterRow says which).
+// Causal self-attention with heads split over tp: one fused column-parallel product makes q, k and v, the
+// attention kernel works on this rank's heads, a row-parallel product brings the heads together. With fewer
+// kv heads than tp ranks, neighbours hold copies of a kv head and their gradients are summed later
+// (ParameterRow says which).
 #pragma once
 
 #include "nn/linear.h"
@@ -30,8 +31,10 @@ class Attention {
   Saved reserve(Arena& arena, const MicroBatchShape& shape) const;
   void forward(const LayerContext& context, const Saved& saved, const Tensor& y, const Tensor& x) const;
   // d_x := gradient of x. Pending lies in context.workspace.
-  Pending backward_input(const LayerContext& context, const Saved& saved, const Tensor& d_x, const Tensor& d_y) const;
-  void backward_weight(const LayerContext& context, const Saved& saved, const Pending& pending, const Tensor& x) const;
+  Pending backward_input(const LayerContext& context, const Saved& saved, const Tensor& d_x,
+                         const Tensor& d_y) const;
+  void backward_weight(const LayerContext& context, const Saved& saved, const Pending& pending,
+                       const Tensor& x) const;
 
  private:
   Saved views(const Saved& saved, const Tensor& x) const;

@@ -1,8 +1,10 @@
-// Layer: one unit of a pipeline (the embedding, a block, the head) with its backward written by hand: no tape, so that
-// memory is known before the run, sums have one order, and recompute or zero-bubble are only another order of calls.
+// Layer: one unit of a pipeline (the embedding, a block, the head) with its backward written by hand: no
+// tape, so that memory is known before the run, sums have one order, and recompute or zero-bubble are only
+// another order of calls.
 //
-// A layer keeps what backward needs of up to `num_slots` micro-batches, in memory it reserves before the first step.
-// Shapes may shrink from call to call (a shorter sequence, fewer sequences), never grow past what was reserved.
+// A layer keeps what backward needs of up to `num_slots` micro-batches, in memory it reserves before the
+// first step. Shapes may shrink from call to call (a shorter sequence, fewer sequences), never grow past what
+// was reserved.
 #pragma once
 
 #include <cstdint>
@@ -31,17 +33,17 @@ struct SampleDraw {
   std::uint64_t draw = 0;  // counts the draws of a run
 };
 
-// All that a call needs of its surroundings. `workspace` is scratch: what a layer leaves allocated in it after
-// backward_input stays until the same layer's backward_weight has run.
+// All that a call needs of its surroundings. `workspace` is scratch: what a layer leaves allocated in it
+// after backward_input stays until the same layer's backward_weight has run.
 struct LayerContext {
   const Backend& backend;
   const Stream& stream;
   Arena& workspace;
-  HeadResults results;
-  MicroBatch micro_batch;
+  HeadResults results = {};
+  MicroBatch micro_batch = {};
   Mode mode = Mode::train;
   double loss_scale = 1;  // 1 / predicted tokens of the global batch
-  SampleDraw sample;
+  SampleDraw sample = {};
 };
 
 struct MicroBatchShape {
@@ -56,7 +58,8 @@ class Layer {
 
   virtual void reserve(Arena& arena, const MicroBatchShape& shape, int num_slots) = 0;
 
-  // hidden states x, y [s, b, h]. The first unit reads micro_batch instead of x; the last writes results, not y.
+  // hidden states x, y [s, b, h]. The first unit reads micro_batch instead of x; the last writes results, not
+  // y.
   virtual void forward(const LayerContext& context, int slot, const Tensor& x, const Tensor& y) = 0;
   // d_x := gradient of x, given x and d_y; d_x and d_y do not overlap.
   virtual void backward_input(const LayerContext& context, int slot, const Tensor& x, const Tensor& d_y,

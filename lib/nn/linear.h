@@ -1,7 +1,7 @@
-// Linear layers whose weight is cut over the tp group (Shoeybi et al., "Megatron-LM", 2019), y = x W^T + bias.
-// ColumnParallelLinear holds rows of W [out/tp, in]: each rank makes its own outputs from the whole input.
-// RowParallelLinear holds columns of W [out, in/tp]: each rank makes a part of the sum, added over tp in rank order; its
-// bias is whole on every rank and added once, after the sum.
+// Linear layers whose weight is cut over the tp group (Shoeybi et al., "Megatron-LM", 2019), y = x W^T +
+// bias. ColumnParallelLinear holds rows of W [out/tp, in]: each rank makes its own outputs from the whole
+// input. RowParallelLinear holds columns of W [out, in/tp]: each rank makes a part of the sum, added over tp
+// in rank order; its bias is whole on every rank and added once, after the sum.
 #pragma once
 
 #include "nn/layer.h"

@@ -3,7 +3,8 @@
 namespace hpt {
 
 Mlp::Mlp(ProcessGroup& tp, const MlpParameters& parameters)
-    : up_(tp, parameters.up_weight, parameters.up_bias), down_(tp, parameters.down_weight, parameters.down_bias),
+    : up_(tp, parameters.up_weight, parameters.up_bias),
+      down_(tp, parameters.down_weight, parameters.down_bias),
       dtype_(parameters.up_weight.value.dtype) {}
 
 Mlp::Saved Mlp::reserve(Arena& arena, const MicroBatchShape& shape) const {

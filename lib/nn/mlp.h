@@ -25,8 +25,10 @@ class Mlp {
   Saved reserve(Arena& arena, const MicroBatchShape& shape) const;
   void forward(const LayerContext& context, const Saved& saved, const Tensor& y, const Tensor& x) const;
   // d_x := gradient of x. Pending lies in context.workspace.
-  Pending backward_input(const LayerContext& context, const Saved& saved, const Tensor& d_x, const Tensor& d_y) const;
-  void backward_weight(const LayerContext& context, const Saved& saved, const Pending& pending, const Tensor& x) const;
+  Pending backward_input(const LayerContext& context, const Saved& saved, const Tensor& d_x,
+                         const Tensor& d_y) const;
+  void backward_weight(const LayerContext& context, const Saved& saved, const Pending& pending,
+                       const Tensor& x) const;
 
  private:
   ColumnParallelLinear up_;

@@ -3,7 +3,9 @@
 namespace hpt {
 namespace {
 
-Shape row_shape(const Tensor& x) { return {x.num_elements() / x.shape[x.shape.num_dims() - 1]}; }
+Shape row_shape(const Tensor& x) {
+  return {x.num_elements() / x.shape[x.shape.num_dims() - 1]};
+}
 
 }  // namespace
 
@@ -12,7 +14,8 @@ LayerNorm::Saved LayerNorm::reserve(Arena& arena, const MicroBatchShape& shape) 
   return {arena.allocate(dtype, {shape.rows()}), arena.allocate(dtype, {shape.rows()})};
 }
 
-void LayerNorm::forward(const LayerContext& context, const Saved& saved, const Tensor& y, const Tensor& x) const {
+void LayerNorm::forward(const LayerContext& context, const Saved& saved, const Tensor& y,
+                        const Tensor& x) const {
   LayerNormForward call;
   call.y = y;
   call.mean = fit(saved.mean, row_shape(x));
@@ -23,8 +26,8 @@ void LayerNorm::forward(const LayerContext& context, const Saved& saved, const T
   context.backend.norm.layer_norm_forward(context.stream, call);
 }
 
-void LayerNorm::backward(const LayerContext& context, const Saved& saved, const Tensor& d_x, const Tensor& d_y,
-                         const Tensor& x) const {
+void LayerNorm::backward(const LayerContext& context, const Saved& saved, const Tensor& d_x,
+                         const Tensor& d_y, const Tensor& x) const {
   LayerNormBackward call;
   call.dx = d_x;
   call.d_gamma = weight_.grad;

@@ -1,5 +1,6 @@
-// VocabParallelEmbedding: the token table is cut by vocabulary rows over tp; each rank looks up the tokens it holds
-// and the rest are zeros, so the sum over tp is the embedding. Positions are learned, whole on every rank.
+// VocabParallelEmbedding: the token table is cut by vocabulary rows over tp; each rank looks up the tokens it
+// holds and the rest are zeros, so the sum over tp is the embedding. Positions are learned, whole on every
+// rank.
 #pragma once
 
 #include "nn/layer.h"
@@ -11,7 +12,8 @@ class ProcessGroup;
 
 class VocabParallelEmbedding {
  public:
-  // table [padded vocabulary / tp, h], positions [max sequence, h]; first_row = global row of the table's first.
+  // table [padded vocabulary / tp, h], positions [max sequence, h]; first_row = global row of the table's
+  // first.
   VocabParallelEmbedding(ProcessGroup& tp, const ParameterBuffer& table, const ParameterBuffer& positions,
                          std::int64_t first_row);
 

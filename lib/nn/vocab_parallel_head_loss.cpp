@@ -25,7 +25,8 @@ struct VocabParallelHeadLoss::Chunk {
   Tensor sums;    // f64 [2, rows]
 };
 
-VocabParallelHeadLoss::VocabParallelHeadLoss(ProcessGroup& tp, const ParameterBuffer& table, const VocabShard& shard)
+VocabParallelHeadLoss::VocabParallelHeadLoss(ProcessGroup& tp, const ParameterBuffer& table,
+                                             const VocabShard& shard)
     : tp_(tp), table_(table), shard_(shard) {}
 
 std::int64_t VocabParallelHeadLoss::chunk_rows(std::int64_t local_vocab) {
@@ -71,9 +72,10 @@ void VocabParallelHeadLoss::train(const LayerContext& context, const Tensor& d_x
     const ArenaScope scratch(context.workspace);
     const Tensor part = rows.rows(begin, end);
     const Chunk chunk = forward(context, part, labels.rows(begin, end));
-    backend.loss.backward(context.stream, chunk.logits, chunk.sums, chunk.maxima, labels.rows(begin, end), shard_,
-                          context.loss_scale);
-    backend.gemm.backward_input(context.stream, d_rows.rows(begin, end), chunk.logits, table_.value, Accumulate::no);
+    backend.loss.backward(context.stream, chunk.logits, chunk.sums, chunk.maxima, labels.rows(begin, end),
+                          shard_, context.loss_scale);
+    backend.gemm.backward_input(context.stream, d_rows.rows(begin, end), chunk.logits, table_.value,
+                                Accumulate::no);
     backend.gemm.backward_weight(context.stream, table_.grad, chunk.logits, part);
   }
   copy_to_tp_backward(tp_, d_x, context.stream);

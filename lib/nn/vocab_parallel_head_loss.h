@@ -1,10 +1,10 @@
-// VocabParallelHeadLoss: logits and cross entropy as one op, with the vocabulary cut over tp. Rows are taken a chunk at
-// a time: a chunk's logits are made, turned into their own gradient and used up before the next chunk's, so full
-// logits are neither stored nor computed twice, and no rank ever holds a whole row of them. In training the same pass
-// makes the loss, the gradient of the hidden states and the gradient of the table.
+// VocabParallelHeadLoss: logits and cross entropy as one op, with the vocabulary cut over tp. Rows are taken
+// a chunk at a time: a chunk's logits are made, turned into their own gradient and used up before the next
+// chunk's, so full logits are neither stored nor computed twice, and no rank ever holds a whole row of them.
+// In training the same pass makes the loss, the gradient of the hidden states and the gradient of the table.
 //
-// Reductions over tp for each chunk of C rows: max f64 [C], then sums f64 [2, C]; after all chunks, in training, the
-// partial d_x [s, b, h].
+// Reductions over tp for each chunk of C rows: max f64 [C], then sums f64 [2, C]; after all chunks, in
+// training, the partial d_x [s, b, h].
 #pragma once
 
 #include "nn/layer.h"

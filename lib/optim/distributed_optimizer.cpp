@@ -23,7 +23,8 @@ DistributedOptimizer::DistributedOptimizer(const OptimizerSection& section, cons
   }
 }
 
-void DistributedOptimizer::apply(const Stream& stream, std::int64_t step, double lr, double grad_scale) const {
+void DistributedOptimizer::apply(const Stream& stream, std::int64_t step, double lr,
+                                 double grad_scale) const {
   for (const State& state : states_) {
     const LocalParameter& parameter = *state.parameter;
     const double weight_decay = parameter.row->weight_decay ? section_.weight_decay : 0;

@@ -1,5 +1,5 @@
-// DistributedOptimizer: AdamW or SGD over the parameters of one rank. Every replica makes the same step from the same
-// reduced gradients. Weight decay acts on the rows that say so.
+// DistributedOptimizer: AdamW or SGD over the parameters of one rank. Every replica makes the same step from
+// the same reduced gradients. Weight decay acts on the rows that say so.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class DistributedOptimizer {
   std::vector<State> states_;
 };
 
-// What gradients are multiplied by so that their norm is at most clip_norm (0 = off): clip_norm / (norm + 1e-6), as
-// PyTorch and Megatron-LM have it, where that is under 1.
+// What gradients are multiplied by so that their norm is at most clip_norm (0 = off): clip_norm / (norm +
+// 1e-6), as PyTorch and Megatron-LM have it, where that is under 1.
 double clip_scale(double norm, double clip_norm);
 
 }  // namespace hpt

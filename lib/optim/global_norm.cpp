@@ -6,10 +6,14 @@
 namespace hpt {
 namespace {
 
-int num_parts(const ParameterRow& row) { return row.split ? row.split->num_parts : 1; }
+int num_parts(const ParameterRow& row) {
+  return row.split ? row.split->num_parts : 1;
+}
 
 // A tied table lies on two stages of a pipeline; the first one answers.
-bool answers_for_tied(const DeviceMesh& mesh) { return mesh.tied().rank() == 0; }
+bool answers_for_tied(const DeviceMesh& mesh) {
+  return mesh.tied().rank() == 0;
+}
 
 }  // namespace
 
@@ -26,7 +30,8 @@ GlobalNorm::GlobalNorm(const Backend& backend, const DeviceMesh& mesh, const Par
     const ParameterRow& row = *parameter.row;
     if (replicas_of(row, tp_rank, mesh.size("tp")).front() != tp_rank) continue;
     if (row.tied() && !answers_for_tied(mesh)) continue;
-    owned_.push_back({parameter.grad, first_entry_[static_cast<std::size_t>(parameter.row_index)] + parameter.part});
+    owned_.push_back(
+        {parameter.grad, first_entry_[static_cast<std::size_t>(parameter.row_index)] + parameter.part});
   }
 }
 
@@ -42,7 +47,8 @@ double GlobalNorm::norm(std::span<const double> entries) const {
 }
 
 std::optional<std::string> GlobalNorm::first_not_finite(std::span<const double> entries) const {
-  const auto bad = std::find_if(entries.begin(), entries.end(), [](double entry) { return !std::isfinite(entry); });
+  const auto bad =
+      std::find_if(entries.begin(), entries.end(), [](double entry) { return !std::isfinite(entry); });
   if (bad == entries.end()) return std::nullopt;
   const auto after = std::upper_bound(first_entry_.begin(), first_entry_.end(), bad - entries.begin());
   return rows_[static_cast<std::size_t>(after - first_entry_.begin() - 1)].name;

@@ -1,7 +1,7 @@
-// GlobalNorm: the norm of all gradients, each element counted once whatever the layout. Every (parameter, tp part) has
-// one entry, filled in fp64 by the one rank that answers for it (data coordinate 0, first of its tp replicas, first of
-// a tied pair's stages); a sum over the world completes the entries, and they are added in table order, the same on
-// all ranks. An entry that is not finite names the parameter.
+// GlobalNorm: the norm of all gradients, each element counted once whatever the layout. Every (parameter, tp
+// part) has one entry, filled in fp64 by the one rank that answers for it (data coordinate 0, first of its tp
+// replicas, first of a tied pair's stages); a sum over the world completes the entries, and they are added in
+// table order, the same on all ranks. An entry that is not finite names the parameter.
 #pragma once
 
 #include <optional>

@@ -26,7 +26,8 @@ Partition neighbours_of(const Partition& groups, int num_parts) {
   Partition parts;
   for (const std::vector<int>& group : groups) {
     const auto run = static_cast<std::ptrdiff_t>(group.size()) / num_parts;
-    for (auto begin = group.begin(); begin != group.end(); begin += run) parts.emplace_back(begin, begin + run);
+    for (auto begin = group.begin(); begin != group.end(); begin += run)
+      parts.emplace_back(begin, begin + run);
   }
   return parts;
 }

@@ -1,5 +1,6 @@
-// DeviceMesh: a MeshLayout with this rank's place in it and one ProcessGroup for every set of axes that the program
-// communicates over. All groups are made once, up front, in one order on all ranks, and passed to whoever needs them.
+// DeviceMesh: a MeshLayout with this rank's place in it and one ProcessGroup for every set of axes that the
+// program communicates over. All groups are made once, up front, in one order on all ranks, and passed to
+// whoever needs them.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// GradientReducer: sums finished gradients over the ranks that share a parameter, a bucket at a time and in the
-// background, so that communication hides behind the rest of backward.
+// GradientReducer: sums finished gradients over the ranks that share a parameter, a bucket at a time and in
+// the background, so that communication hides behind the rest of backward.
 #pragma once
 
 #include <vector>

@@ -12,7 +12,9 @@ std::int64_t padded(std::int64_t num_elements, DType dtype) {
   return (num_elements + granule - 1) / granule * granule;
 }
 
-const std::string& buffer_name(const ParameterRow& row) { return row.buffer.empty() ? row.name : row.buffer; }
+const std::string& buffer_name(const ParameterRow& row) {
+  return row.buffer.empty() ? row.name : row.buffer;
+}
 
 Shape stacked_shape(const std::vector<const ParameterRow*>& rows) {
   Shape shape = local_shape(*rows.front());
@@ -78,7 +80,8 @@ ParameterStore::ParameterStore(const std::vector<ParameterRow>& rows, StoreShape
   }
   gradients_ = gradients.allocate(shape_.dtype, {end});
   for (std::size_t i = 0; i < bucket_begins.size(); ++i)
-    buckets_.push_back(gradients_.rows(bucket_begins[i], i + 1 < bucket_begins.size() ? bucket_begins[i + 1] : end));
+    buckets_.push_back(
+        gradients_.rows(bucket_begins[i], i + 1 < bucket_begins.size() ? bucket_begins[i + 1] : end));
   place(blocks, values);
   if (second_gradient)
     second_tied_gradient_ = gradients.allocate(shape_.dtype, stacked_shape(blocks.back().rows));
@@ -94,9 +97,9 @@ void ParameterStore::place(const std::vector<Block>& blocks, Arena& values) {
     std::int64_t first = 0;
     for (const ParameterRow* row : block.rows) {
       const std::int64_t last = first + local_shape(*row)[0];
-      parameters_.push_back({row, static_cast<int>(row - rows_.data()), part_of(*row, shape_.tp_rank, shape_.tp),
-                             box_of(*row, shape_.tp_rank, shape_.tp), value.rows(first, last),
-                             grad.rows(first, last)});
+      parameters_.push_back(
+          {row, static_cast<int>(row - rows_.data()), part_of(*row, shape_.tp_rank, shape_.tp),
+           box_of(*row, shape_.tp_rank, shape_.tp), value.rows(first, last), grad.rows(first, last)});
       first = last;
     }
   }
@@ -106,7 +109,8 @@ void ParameterStore::place(const std::vector<Block>& blocks, Arena& values) {
 
 ParameterBuffer ParameterStore::buffer(std::string_view name) const {
   const auto found = buffers_.find(std::string(name));
-  if (found == buffers_.end()) fail(ErrorKind::runtime, "internal error: this rank holds no parameter buffer '{}'", name);
+  if (found == buffers_.end())
+    fail(ErrorKind::runtime, "internal error: this rank holds no parameter buffer '{}'", name);
   return found->second;
 }
 

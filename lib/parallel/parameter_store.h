@@ -1,7 +1,7 @@
-// ParameterStore: the parameters of one rank and their gradients, laid out by the rows. Values lie in one arena;
-// gradients are one contiguous buffer in buckets, in the order in which backward fills them: from the last chunk's last
-// unit down. A tied table has a bucket of its own, the last one, and where embedding and head share a rank a second
-// gradient buffer for the head, added before the reduction.
+// ParameterStore: the parameters of one rank and their gradients, laid out by the rows. Values lie in one
+// arena; gradients are one contiguous buffer in buckets, in the order in which backward fills them: from the
+// last chunk's last unit down. A tied table has a bucket of its own, the last one, and where embedding and
+// head share a rank a second gradient buffer for the head, added before the reduction.
 #pragma once
 
 #include <string>
@@ -57,7 +57,8 @@ class ParameterStore {
   Tensor bucket(int index) const { return buckets_[static_cast<std::size_t>(index)]; }
   int tied_bucket() const { return tied_bucket_; }  // -1: no tied table here
   int bucket_of_unit(int global_unit) const;
-  // Where embedding and head share this rank: the head's own gradient of the tied table; else a Tensor{} with no dims.
+  // Where embedding and head share this rank: the head's own gradient of the tied table; else a Tensor{} with
+  // no dims.
   Tensor second_tied_gradient() const { return second_tied_gradient_; }
   // Local gradients that are partial over tp replicas.
   std::vector<Tensor> replica_gradients() const;

@@ -1,5 +1,6 @@
-// The two borders of a tensor-parallel region (Shoeybi et al., "Megatron-LM", 2019): between them each tp rank works on
-// its own columns and rows; outside, all hold the same hidden states. A group of one makes both the identity.
+// The two borders of a tensor-parallel region (Shoeybi et al., "Megatron-LM", 2019): between them each tp
+// rank works on its own columns and rows; outside, all hold the same hidden states. A group of one makes both
+// the identity.
 //
 //   copy_to_tp:      forward nothing            backward sum of the partial gradients
 //   reduce_from_tp:  forward sum of the parts   backward nothing

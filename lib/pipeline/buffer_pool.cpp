@@ -21,7 +21,9 @@ int BufferPool::find(int micro_batch) const {
   return static_cast<int>(found - owners_.begin());
 }
 
-void BufferPool::release(int micro_batch) { owners_[static_cast<std::size_t>(find(micro_batch))] = kFree; }
+void BufferPool::release(int micro_batch) {
+  owners_[static_cast<std::size_t>(find(micro_batch))] = kFree;
+}
 
 bool BufferPool::all_free() const {
   return std::all_of(owners_.begin(), owners_.end(), [](int owner) { return owner == kFree; });

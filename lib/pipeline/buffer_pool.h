@@ -1,6 +1,6 @@
-// BufferPool: equal buffers that micro-batches hold for a while. It is first walked through a whole action list without
-// memory, which tells how many buffers the list needs at one time; then it is given the memory; after that it never
-// grows.
+// BufferPool: equal buffers that micro-batches hold for a while. It is first walked through a whole action
+// list without memory, which tells how many buffers the list needs at one time; then it is given the memory;
+// after that it never grows.
 #pragma once
 
 #include <vector>

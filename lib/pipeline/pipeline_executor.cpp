@@ -5,22 +5,38 @@ namespace {
 
 const char* name_of(ActionKind kind) {
   switch (kind) {
-    case ActionKind::forward: return "forward";
-    case ActionKind::backward_input: return "backward_input";
-    case ActionKind::backward_weight: return "backward_weight";
-    case ActionKind::recompute: return "recompute";
-    case ActionKind::recv_activation_start: return "recv_activation_start";
-    case ActionKind::recv_activation_wait: return "recv_activation_wait";
-    case ActionKind::send_activation_start: return "send_activation_start";
-    case ActionKind::send_activation_wait: return "send_activation_wait";
-    case ActionKind::recv_gradient_start: return "recv_gradient_start";
-    case ActionKind::recv_gradient_wait: return "recv_gradient_wait";
-    case ActionKind::send_gradient_start: return "send_gradient_start";
-    case ActionKind::send_gradient_wait: return "send_gradient_wait";
-    case ActionKind::reduce_tied_start: return "reduce_tied_start";
-    case ActionKind::reduce_tied_wait: return "reduce_tied_wait";
-    case ActionKind::reduce_bucket_start: return "reduce_bucket_start";
-    case ActionKind::reduce_bucket_wait: return "reduce_bucket_wait";
+    case ActionKind::forward:
+      return "forward";
+    case ActionKind::backward_input:
+      return "backward_input";
+    case ActionKind::backward_weight:
+      return "backward_weight";
+    case ActionKind::recompute:
+      return "recompute";
+    case ActionKind::recv_activation_start:
+      return "recv_activation_start";
+    case ActionKind::recv_activation_wait:
+      return "recv_activation_wait";
+    case ActionKind::send_activation_start:
+      return "send_activation_start";
+    case ActionKind::send_activation_wait:
+      return "send_activation_wait";
+    case ActionKind::recv_gradient_start:
+      return "recv_gradient_start";
+    case ActionKind::recv_gradient_wait:
+      return "recv_gradient_wait";
+    case ActionKind::send_gradient_start:
+      return "send_gradient_start";
+    case ActionKind::send_gradient_wait:
+      return "send_gradient_wait";
+    case ActionKind::reduce_tied_start:
+      return "reduce_tied_start";
+    case ActionKind::reduce_tied_wait:
+      return "reduce_tied_wait";
+    case ActionKind::reduce_bucket_start:
+      return "reduce_bucket_start";
+    case ActionKind::reduce_bucket_wait:
+      return "reduce_bucket_wait";
   }
   return "?";
 }
@@ -28,8 +44,14 @@ const char* name_of(ActionKind kind) {
 }  // namespace
 
 PipelineExecutor::PipelineExecutor(const Backend& backend, const Stream& stream, const DeviceMesh& mesh,
-                                   PipelineStage& stage, GradientReducer& reducer, Arena& workspace, EventLog& events)
-    : backend_(backend), stream_(stream), mesh_(mesh), stage_(stage), reducer_(reducer), workspace_(workspace),
+                                   PipelineStage& stage, GradientReducer& reducer, Arena& workspace,
+                                   EventLog& events)
+    : backend_(backend),
+      stream_(stream),
+      mesh_(mesh),
+      stage_(stage),
+      reducer_(reducer),
+      workspace_(workspace),
       events_(events) {}
 
 void PipelineExecutor::run(const ActionList& list, const PipelineRun& run) {
@@ -47,22 +69,31 @@ void PipelineExecutor::run(const ActionList& list, const PipelineRun& run) {
 
 void PipelineExecutor::perform(const PipelineAction& action, const PipelineRun& run) {
   switch (action.kind) {
-    case ActionKind::forward: return forward(action, run);
-    case ActionKind::backward_input: return backward_input(action, run);
-    case ActionKind::backward_weight: return backward_weight(action, run);
-    case ActionKind::recompute: fail(ErrorKind::runtime, "internal error: recompute in a list of this version");
-    case ActionKind::reduce_tied_start: return reducer_.start_tied(stream_);
-    case ActionKind::reduce_tied_wait: return reducer_.wait_tied(stream_);
-    case ActionKind::reduce_bucket_start: return reducer_.start_bucket(action.bucket, stream_);
-    case ActionKind::reduce_bucket_wait: return reducer_.wait_bucket(action.bucket, stream_);
-    default: return communicate(action, run);
+    case ActionKind::forward:
+      return forward(action, run);
+    case ActionKind::backward_input:
+      return backward_input(action, run);
+    case ActionKind::backward_weight:
+      return backward_weight(action, run);
+    case ActionKind::recompute:
+      fail(ErrorKind::runtime, "internal error: recompute in a list of this version");
+    case ActionKind::reduce_tied_start:
+      return reducer_.start_tied(stream_);
+    case ActionKind::reduce_tied_wait:
+      return reducer_.wait_tied(stream_);
+    case ActionKind::reduce_bucket_start:
+      return reducer_.start_bucket(action.bucket, stream_);
+    case ActionKind::reduce_bucket_wait:
+      return reducer_.wait_bucket(action.bucket, stream_);
+    default:
+      return communicate(action, run);
   }
 }
 
 LayerContext PipelineExecutor::context(const StageChunk& chunk, int slot, const PipelineRun& run) const {
   const MicroBatch& kept = chunk.micro_batches[static_cast<std::size_t>(slot)];
   const Shape shape = {run.shape.seq_length, run.shape.num_sequences};
-  LayerContext context{backend_, stream_, workspace_, {}, {}};
+  LayerContext context{backend_, stream_, workspace_};
   context.results = run.results;
   context.micro_batch = {fit(kept.tokens, shape), fit(kept.labels, shape),
                          fit(kept.ordinals, {run.shape.num_sequences})};
@@ -79,7 +110,8 @@ Tensor PipelineExecutor::fitted(const Tensor& buffer, const PipelineRun& run) co
 // Unit 0's input is what the previous stage sent; the embedding has none.
 Tensor PipelineExecutor::unit_input(const StageChunk& chunk, int micro_batch, int unit) const {
   if (unit > 0)
-    return chunk.hidden[static_cast<std::size_t>(chunk.slots.find(micro_batch))][static_cast<std::size_t>(unit)];
+    return chunk
+        .hidden[static_cast<std::size_t>(chunk.slots.find(micro_batch))][static_cast<std::size_t>(unit)];
   return chunk.has_embedding ? Tensor{} : chunk.inputs.tensor(micro_batch);
 }
 
@@ -133,7 +165,8 @@ void PipelineExecutor::backward_weight(const PipelineAction& action, const Pipel
   const int slot = chunk.slots.find(action.micro_batch);
   Tensor x = unit_input(chunk, action.micro_batch, action.unit_begin);
   if (x.shape.num_dims() > 0) x = fitted(x, run);
-  chunk.layers[static_cast<std::size_t>(action.unit_begin)]->backward_weight(context(chunk, slot, run), slot, x);
+  chunk.layers[static_cast<std::size_t>(action.unit_begin)]->backward_weight(context(chunk, slot, run), slot,
+                                                                             x);
   workspace_.release(backward_mark_);
 }
 
@@ -143,18 +176,31 @@ void PipelineExecutor::communicate(const PipelineAction& action, const PipelineR
   const int next = (pp.rank() + 1) % pp.size();
   const int previous = (pp.rank() + pp.size() - 1) % pp.size();
   const int id = action.micro_batch;
-  auto send = [&](BufferPool& pool, int to) { pool.work(id) = pp.send(fitted(pool.tensor(id), run), to, stream_); };
-  auto recv = [&](BufferPool& pool, int from) { pool.work(id) = pp.recv(fitted(pool.tensor(id), run), from, stream_); };
+  auto send = [&](BufferPool& pool, int to) {
+    pool.work(id) = pp.send(fitted(pool.tensor(id), run), to, stream_);
+  };
+  auto recv = [&](BufferPool& pool, int from) {
+    pool.work(id) = pp.recv(fitted(pool.tensor(id), run), from, stream_);
+  };
   switch (action.kind) {
-    case ActionKind::recv_activation_start: return recv(chunk.inputs, previous);
-    case ActionKind::recv_activation_wait: return chunk.inputs.work(id).wait(stream_);
-    case ActionKind::send_activation_start: return send(chunk.outputs, next);
-    case ActionKind::send_activation_wait: return chunk.outputs.work(id).wait(stream_);
-    case ActionKind::recv_gradient_start: return recv(chunk.output_grads, next);
-    case ActionKind::recv_gradient_wait: return chunk.output_grads.work(id).wait(stream_);
-    case ActionKind::send_gradient_start: return send(chunk.input_grads, previous);
-    case ActionKind::send_gradient_wait: return chunk.input_grads.work(id).wait(stream_);
-    default: fail(ErrorKind::runtime, "internal error: action {} is no communication", name_of(action.kind));
+    case ActionKind::recv_activation_start:
+      return recv(chunk.inputs, previous);
+    case ActionKind::recv_activation_wait:
+      return chunk.inputs.work(id).wait(stream_);
+    case ActionKind::send_activation_start:
+      return send(chunk.outputs, next);
+    case ActionKind::send_activation_wait:
+      return chunk.outputs.work(id).wait(stream_);
+    case ActionKind::recv_gradient_start:
+      return recv(chunk.output_grads, next);
+    case ActionKind::recv_gradient_wait:
+      return chunk.output_grads.work(id).wait(stream_);
+    case ActionKind::send_gradient_start:
+      return send(chunk.input_grads, previous);
+    case ActionKind::send_gradient_wait:
+      return chunk.input_grads.work(id).wait(stream_);
+    default:
+      fail(ErrorKind::runtime, "internal error: action {} is no communication", name_of(action.kind));
   }
 }
 

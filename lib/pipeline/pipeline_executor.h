@@ -1,5 +1,5 @@
-// PipelineExecutor: walks one rank's action list. It knows nothing of schedules: what comes when, what is posted early
-// and what is waited for is in the list; which buffer holds what is in the PipelineStage.
+// PipelineExecutor: walks one rank's action list. It knows nothing of schedules: what comes when, what is
+// posted early and what is waited for is in the list; which buffer holds what is in the PipelineStage.
 #pragma once
 
 #include <functional>

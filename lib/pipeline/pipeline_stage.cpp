@@ -44,8 +44,12 @@ void PipelineStage::before(const PipelineAction& action) {
   StageChunk& chunk = chunks_[static_cast<std::size_t>(action.chunk)];
   const int micro_batch = action.micro_batch;
   switch (action.kind) {
-    case ActionKind::recv_activation_start: chunk.inputs.acquire(micro_batch); break;
-    case ActionKind::recv_gradient_start: chunk.output_grads.acquire(micro_batch); break;
+    case ActionKind::recv_activation_start:
+      chunk.inputs.acquire(micro_batch);
+      break;
+    case ActionKind::recv_gradient_start:
+      chunk.output_grads.acquire(micro_batch);
+      break;
     case ActionKind::forward:
       chunk.slots.acquire(micro_batch);
       if (chunk.next_is_local)
@@ -60,7 +64,8 @@ void PipelineStage::before(const PipelineAction& action) {
       else
         chunk.input_grads.acquire(micro_batch);
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -69,8 +74,12 @@ void PipelineStage::after(const PipelineAction& action, bool keeps_for_backward)
   StageChunk& chunk = chunks_[static_cast<std::size_t>(action.chunk)];
   const int micro_batch = action.micro_batch;
   switch (action.kind) {
-    case ActionKind::send_activation_wait: chunk.outputs.release(micro_batch); break;
-    case ActionKind::send_gradient_wait: chunk.input_grads.release(micro_batch); break;
+    case ActionKind::send_activation_wait:
+      chunk.outputs.release(micro_batch);
+      break;
+    case ActionKind::send_gradient_wait:
+      chunk.input_grads.release(micro_batch);
+      break;
     case ActionKind::forward:
       if (keeps_for_backward) break;
       chunk.slots.release(micro_batch);
@@ -82,7 +91,8 @@ void PipelineStage::after(const PipelineAction& action, bool keeps_for_backward)
       if (!chunk.has_embedding) chunk.inputs.release(micro_batch);
       if (!chunk.has_head) chunk.output_grads.release(micro_batch);
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -96,7 +106,8 @@ void PipelineStage::reserve(Arena& arena) {
     chunk.slots.reserve(arena, DType::u8, {0});
     for (int slot = 0; slot < chunk.slots.size(); ++slot) {
       std::vector<Tensor> inputs(1);
-      for (int unit = 1; unit < chunk.units.size(); ++unit) inputs.push_back(arena.allocate(shape_.dtype, hidden));
+      for (int unit = 1; unit < chunk.units.size(); ++unit)
+        inputs.push_back(arena.allocate(shape_.dtype, hidden));
       chunk.hidden.push_back(std::move(inputs));
       chunk.micro_batches.push_back({arena.allocate(DType::i32, {s, b}), arena.allocate(DType::i32, {s, b}),
                                      arena.allocate(DType::i64, {b})});

@@ -1,6 +1,6 @@
-// Arena: owns one block of memory, hands out Tensors from it in stack order and counts every byte. A measuring
-// arena hands out null tensors and only counts: what it counted is the capacity the real one is made with, so the
-// memory that a plan predicts is the memory that a run takes.
+// Arena: owns one block of memory, hands out Tensors from it in stack order and counts every byte. A
+// measuring arena hands out null tensors and only counts: what it counted is the capacity the real one is
+// made with, so the memory that a plan predicts is the memory that a run takes.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ namespace hpt {
 
 // Where an arena's block comes from; a backend offers one.
 struct MemorySource {
-  void* (*allocate)(std::size_t num_bytes);  // 64-byte aligned, zeroed; throws Error when there is too little memory
+  void* (*allocate)(
+      std::size_t num_bytes);  // 64-byte aligned, zeroed; throws Error when there is too little memory
   void (*free)(void* block, std::size_t num_bytes);
 };
 

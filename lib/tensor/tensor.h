@@ -1,5 +1,5 @@
-// Tensor: a view (pointer, dtype, shape) of memory that an Arena owns; row-major and contiguous. On the `meta`
-// backend the pointer is null and stays null in every view made from it.
+// Tensor: a view (pointer, dtype, shape) of memory that an Arena owns; row-major and contiguous. On the
+// `meta` backend the pointer is null and stays null in every view made from it.
 #pragma once
 
 #include <cstdint>

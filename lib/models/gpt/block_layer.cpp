@@ -7,7 +7,8 @@ LayerNorm norm_of(const ParameterStore& store, const std::string& name) {
   return {store.buffer(name + ".weight"), store.buffer(name + ".bias")};
 }
 
-Attention attention_of(const ModelSpec& spec, int block, const DeviceMesh& mesh, const ParameterStore& store) {
+Attention attention_of(const ModelSpec& spec, int block, const DeviceMesh& mesh,
+                       const ParameterStore& store) {
   const std::string name = block_name(block) + ".attention";
   AttentionShape shape;
   shape.heads = spec.heads / spec.tp;
@@ -15,8 +16,8 @@ Attention attention_of(const ModelSpec& spec, int block, const DeviceMesh& mesh,
   shape.head_dim = spec.head_dim;
   shape.first_head = mesh.coordinate("tp") * shape.heads;
   return {mesh.tp(),
-          {store.buffer(name + ".qkv.weight"), store.buffer(name + ".qkv.bias"), store.buffer(name + ".out.weight"),
-           store.buffer(name + ".out.bias")},
+          {store.buffer(name + ".qkv.weight"), store.buffer(name + ".qkv.bias"),
+           store.buffer(name + ".out.weight"), store.buffer(name + ".out.bias")},
           shape,
           {spec.seed, RngPurpose::dropout_attention, block, spec.dropout}};
 }
@@ -24,12 +25,13 @@ Attention attention_of(const ModelSpec& spec, int block, const DeviceMesh& mesh,
 Mlp mlp_of(int block, const DeviceMesh& mesh, const ParameterStore& store) {
   const std::string name = block_name(block) + ".mlp";
   return {mesh.tp(),
-          {store.buffer(name + ".up.weight"), store.buffer(name + ".up.bias"), store.buffer(name + ".down.weight"),
-           store.buffer(name + ".down.bias")}};
+          {store.buffer(name + ".up.weight"), store.buffer(name + ".up.bias"),
+           store.buffer(name + ".down.weight"), store.buffer(name + ".down.bias")}};
 }
 
 // y = residual + dropout(x), without dropout outside of training.
-void add_residual(const LayerContext& context, const Tensor& y, const Tensor& residual, const DropoutSite& site) {
+void add_residual(const LayerContext& context, const Tensor& y, const Tensor& residual,
+                  const DropoutSite& site) {
   DropoutSite active = site;
   if (context.mode != Mode::train) active.p = 0;
   context.backend.dropout.forward(context.stream, y, residual, y, context.micro_batch.ordinals, active);
@@ -46,8 +48,11 @@ Tensor through_dropout(const LayerContext& context, const Tensor& d_y, const Dro
 }  // namespace
 
 BlockLayer::BlockLayer(const ModelSpec& spec, int block, const DeviceMesh& mesh, const ParameterStore& store)
-    : hidden_(spec.hidden), dtype_(store.shape().dtype), norm1_(norm_of(store, block_name(block) + ".norm1")),
-      attention_(attention_of(spec, block, mesh, store)), norm2_(norm_of(store, block_name(block) + ".norm2")),
+    : hidden_(spec.hidden),
+      dtype_(store.shape().dtype),
+      norm1_(norm_of(store, block_name(block) + ".norm1")),
+      attention_(attention_of(spec, block, mesh, store)),
+      norm2_(norm_of(store, block_name(block) + ".norm2")),
       mlp_(mlp_of(block, mesh, store)),
       attention_dropout_{spec.seed, RngPurpose::dropout_attention_out, block, spec.dropout},
       mlp_dropout_{spec.seed, RngPurpose::dropout_mlp_out, block, spec.dropout} {}
@@ -86,7 +91,8 @@ void BlockLayer::backward_input(const LayerContext& context, int slot, const Ten
   const ElementwiseOps& elementwise = context.backend.elementwise;
   const Tensor d_mid = context.workspace.allocate(dtype_, x.shape);
   const Tensor d_normed = context.workspace.allocate(dtype_, x.shape);
-  pending_.mlp = mlp_.backward_input(context, saved.mlp, d_normed, through_dropout(context, d_y, mlp_dropout_));
+  pending_.mlp =
+      mlp_.backward_input(context, saved.mlp, d_normed, through_dropout(context, d_y, mlp_dropout_));
   elementwise.copy(context.stream, d_mid, d_y);
   norm2_.backward(context, saved.norm2, d_mid, d_normed, fit(saved.mid, x.shape));
   pending_.attention = attention_.backward_input(context, saved.attention, d_normed,

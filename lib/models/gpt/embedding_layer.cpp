@@ -15,7 +15,8 @@ void EmbeddingLayer::forward(const LayerContext& context, int, const Tensor&, co
     context.backend.dropout.forward(context.stream, y, Tensor{}, y, context.micro_batch.ordinals, dropout_);
 }
 
-void EmbeddingLayer::backward_input(const LayerContext& context, int, const Tensor&, const Tensor& d_y, const Tensor&) {
+void EmbeddingLayer::backward_input(const LayerContext& context, int, const Tensor&, const Tensor& d_y,
+                                    const Tensor&) {
   d_embedded_ = d_y;
   if (dropout_.p == 0) return;
   d_embedded_ = context.workspace.allocate(d_y.dtype, d_y.shape);

@@ -3,7 +3,8 @@
 namespace hpt::gpt {
 
 HeadLayer::HeadLayer(const ModelSpec& spec, const DeviceMesh& mesh, const ParameterStore& store)
-    : hidden_(spec.hidden), dtype_(store.shape().dtype),
+    : hidden_(spec.hidden),
+      dtype_(store.shape().dtype),
       norm_(store.buffer("final_norm.weight"), store.buffer("final_norm.bias")),
       head_(mesh.tp(), store.head_table(spec.tie_embeddings ? kTokenTable : kHeadTable),
             {mesh.coordinate("tp") * spec.vocab_part_size, spec.vocab_size}) {}
@@ -20,8 +21,10 @@ void HeadLayer::forward(const LayerContext& context, int slot, const Tensor& x, 
   const Tensor normed = context.workspace.allocate(dtype_, x.shape);
   norm_.forward(context, saved.norm, normed, x);
   switch (context.mode) {
-    case Mode::train: return head_.train(context, fit(saved.d_normed, x.shape), normed);
-    case Mode::eval: return head_.evaluate(context, normed);
+    case Mode::train:
+      return head_.train(context, fit(saved.d_normed, x.shape), normed);
+    case Mode::eval:
+      return head_.evaluate(context, normed);
     case Mode::sample: {
       const std::int64_t last = normed.num_elements() / hidden_ - 1;
       return head_.sample(context, normed.view({last + 1, hidden_}).rows(last, last + 1));

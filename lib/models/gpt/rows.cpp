@@ -24,7 +24,8 @@ class RowMaker {
     const TpSplit split{0, parts, width / parts};
     add(attention + "." + which + ".weight", {width, spec_.hidden}, split, InitKind::normal, std_).buffer =
         attention + ".qkv.weight";
-    add(attention + "." + which + ".bias", {width}, split, InitKind::zeros, 0).buffer = attention + ".qkv.bias";
+    add(attention + "." + which + ".bias", {width}, split, InitKind::zeros, 0).buffer =
+        attention + ".qkv.bias";
   }
 
   void column_parallel(const std::string& name, std::int64_t out, std::int64_t in) {
@@ -41,16 +42,16 @@ class RowMaker {
   }
 
   ParameterRow& vocabulary(const char* name) {
-    return add(name, {spec_.vocab_size, spec_.hidden}, TpSplit{0, spec_.tp, spec_.vocab_part_size}, InitKind::normal,
-               std_);
+    return add(name, {spec_.vocab_size, spec_.hidden}, TpSplit{0, spec_.tp, spec_.vocab_part_size},
+               InitKind::normal, std_);
   }
 
   void positions() { add(kPositionTable, {spec_.seq_length, spec_.hidden}, {}, InitKind::normal, std_); }
 
  private:
   // Matrices decay; biases and norms, which have one dim, do not.
-  ParameterRow& add(const std::string& name, const Shape& shape, const std::optional<TpSplit>& split, InitKind init,
-                    double std) {
+  ParameterRow& add(const std::string& name, const Shape& shape, const std::optional<TpSplit>& split,
+                    InitKind init, double std) {
     ParameterRow row;
     row.name = name;
     row.shape = shape;
@@ -93,7 +94,9 @@ void add_block(const ModelSpec& spec, double init_std, int block, std::vector<Pa
 
 }  // namespace
 
-std::string block_name(int block) { return format("blocks.{}", block); }
+std::string block_name(int block) {
+  return format("blocks.{}", block);
+}
 
 std::vector<ParameterRow> make_rows(const ModelSpec& spec, double init_std) {
   std::vector<ParameterRow> rows;

@@ -1,0 +1,164 @@
+#include "train/trainer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "config/load.h"
+#include "data/micro_batch_loader.h"
+#include "optim/lr_schedule.h"
+#include "train/evaluate.h"
+#include "train/generate.h"
+#include "train/rank_engine.h"
+#include "train/run_folder.h"
+#include "train/step_reporter.h"
+
+namespace hpt {
+namespace {
+
+int threads_of(const RunConfig& config, const RankContext& rank) {
+  if (config.run.threads > 0) return config.run.threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / rank.ranks_on_host);
+}
+
+LoaderOptions loader_options(const RunConfig& config, const std::vector<DataSource>& sources, bool shuffle) {
+  LoaderOptions options;
+  options.sources = sources;
+  options.seq_length = config.model.seq_length;
+  options.vocab_size = config.model.vocab_size;
+  options.seed = config.run.seed;
+  options.shuffle = shuffle;
+  return options;
+}
+
+// The same on all ranks: the largest of the ranks' values.
+std::int64_t largest(std::int64_t value, ProcessGroup& world, const Stream& stream) {
+  const Tensor tensor{&value, DType::i64, {1}};
+  world.all_reduce(tensor, ReduceOp::max, stream).join();
+  return value;
+}
+
+void log_start(const RunPlan& plan, const RankEngine& engine, const Stream& stream, Log& log) {
+  const ParallelSection& parallel = plan.config.parallel;
+  log.info(format(
+      "{}: {} parameters; tp {} x pp {} x dp {}; {} micro-batches of {} sequences a step; {} thread{} a rank",
+      plan.config.run.name, count_parameters(plan.spec), parallel.tp, parallel.pp, parallel.dp,
+      plan.config.num_micro_batches(), plan.config.batch.micro, stream.threads,
+      stream.threads == 1 ? "" : "s"));
+  const EngineArenas& arenas = engine.arenas();
+  log.info(format(
+      "memory of rank 0: parameters {:.1f} MB, gradients {:.1f}, optimizer {:.1f}, activations {:.1f}, "
+      "workspace {:.1f}",
+      static_cast<double>(arenas.parameters.peak()) / 1e6, static_cast<double>(arenas.gradients.peak()) / 1e6,
+      static_cast<double>(arenas.optimizer.peak()) / 1e6,
+      static_cast<double>(arenas.activations.peak()) / 1e6,
+      static_cast<double>(arenas.workspace.peak()) / 1e6));
+}
+
+// One run's loop, with what it needs at hand.
+class Loop {
+ public:
+  Loop(const RunPlan& plan, RankEngine& engine, const MicroBatchLoader& train_data,
+       const Evaluator* evaluator, StepReporter* reporter)
+      : plan_(plan), engine_(engine), data_(train_data), evaluator_(evaluator), reporter_(reporter) {}
+
+  void run() {
+    if (reporter_ != nullptr) reporter_->start_clock();
+    for (std::int64_t step = 1; step <= plan_.config.run.steps; ++step) {
+      const bool stop = train_step(step);
+      if (is_evaluated(step)) evaluate(step);
+      if (stop && step < plan_.config.run.steps)
+        fail(ErrorKind::stopped,
+             "step {}: stopped by a signal; nothing was saved, since this version writes no checkpoints",
+             step);
+    }
+  }
+
+ private:
+  bool train_step(std::int64_t step) {
+    const std::int64_t batch = plan_.config.batch.global;
+    StepInput input;
+    input.step = step;
+    input.first_ordinal = (step - 1) * batch;
+    input.num_predicted = data_.count_predicted(input.first_ordinal, batch);
+    if (input.num_predicted == 0)
+      fail(ErrorKind::runtime, "step {}: no token of the batch is to be predicted", step);
+    input.lr = learning_rate(plan_.config.optimizer, plan_.config.run.steps, step);
+    input.wants_stop = stop_requested();
+    const StepOutcome outcome = engine_.train_step(input, load_);
+    if (reporter_ != nullptr) reporter_->step({step, outcome.loss, input.lr, outcome.grad_norm});
+    return outcome.stop;
+  }
+
+  bool is_evaluated(std::int64_t step) const {
+    const std::int64_t every = plan_.config.eval.every;
+    return evaluator_ != nullptr && every > 0 && (step % every == 0 || step == plan_.config.run.steps);
+  }
+
+  void evaluate(std::int64_t step) {
+    const double loss = evaluator_->loss(engine_);
+    if (reporter_ != nullptr) reporter_->evaluation(step, loss);
+  }
+
+  const RunPlan& plan_;
+  RankEngine& engine_;
+  const MicroBatchLoader& data_;
+  const Evaluator* evaluator_;
+  StepReporter* reporter_;
+  LoadMicroBatch load_ = [this](const MicroBatch& into, std::int64_t first) { data_.load(into, first); };
+};
+
+void refuse_unsupported(const RunConfig& config) {
+  std::string message;
+  for (const std::string& fault : not_yet_supported(config)) message += (message.empty() ? "" : "\n") + fault;
+  if (!message.empty()) throw Error(ErrorKind::usage, message);
+}
+
+// Waits until rank 0 has done what only it does; a fault of it ends all.
+template <typename Make>
+auto on_first_rank(const RankContext& rank, Make make) -> decltype(make()) {
+  auto made = rank.rank == 0 ? make() : decltype(make()){};
+  rank.world->barrier();
+  return made;
+}
+
+}  // namespace
+
+void train(const RunConfig& config, const RankContext& rank, Log& log) {
+  refuse_unsupported(config);
+  check_sampling(config);
+  const RunPlan plan = make_run_plan(config);
+  const MicroBatchLoader train_data(loader_options(config, config.data.train, true));
+  std::optional<Evaluator> evaluator;
+  if (!config.data.valid.empty())
+    evaluator.emplace(plan,
+                      std::make_unique<MicroBatchLoader>(loader_options(config, config.data.valid, false)));
+  rank.world->barrier();  // nothing is written before every rank has found its input usable
+
+  const auto folder = on_first_rank(rank, [&] { return std::make_unique<RunFolder>(config.run.dir); });
+  if (folder) {
+    folder->write("config.yaml", dump_config(config));
+    log.also_to(folder->path("log.txt"));
+  }
+  const Stream stream{threads_of(config, rank), nullptr};
+  RankEngine engine(plan, *rank.world, cpu_backend(), stream,
+                    measured_arenas(plan, rank.rank, cpu_backend(), stream));
+  const std::int64_t memory =
+      largest(static_cast<std::int64_t>(engine.arenas().peak_bytes()), *rank.world, stream);
+  std::unique_ptr<StepReporter> reporter;
+  if (folder) {
+    log_start(plan, engine, stream, log);
+    reporter = std::make_unique<StepReporter>(plan, *folder, log, memory);
+  }
+  Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, reporter.get()).run();
+  if (config.eval.sample_tokens > 0) {
+    const std::string text = generate(plan, engine);
+    if (folder) log.info("sample:\n" + text);
+  }
+  if (folder) log.info(format("done: {} steps; results are in {}", config.run.steps, config.run.dir));
+}
+
+}  // namespace hpt

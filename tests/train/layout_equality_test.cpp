@@ -1,0 +1,114 @@
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "support/reference_compare.h"
+#include "train/layout_run.h"
+
+namespace hpt::testing {
+namespace {
+
+struct Layout {
+  int tp, pp, dp;
+  std::int64_t kv_heads = 2;
+};
+
+// CASES' LAY, without sequence parallel and optimizer sharding.
+const std::vector<Layout> kLayouts = {{2, 1, 1}, {1, 2, 1},    {1, 1, 2},    {1, 1, 3}, {1, 3, 1},
+                                      {1, 4, 1}, {4, 1, 1, 1}, {4, 1, 1, 2}, {1, 1, 4}, {2, 2, 1},
+                                      {2, 1, 2}, {1, 2, 2},    {2, 3, 1},    {2, 2, 2}};
+
+LayoutRun run_of(const RunConfig& config, bool masked) {
+  LayoutRun run;
+  run.config = config;
+  run.data = {config.model.seq_length, config.model.vocab_size, masked};
+  run.plan.bucket_bytes = 8192;  // several buckets even in a tiny model
+  if (config.optimizer.type == OptimizerType::adamw) run.lr = 1e-3;
+  return run;
+}
+
+std::string describe(const RunConfig& config) {
+  return format("tp {} pp {} dp {} kv {} virtual {} schedule {} micro {} global {} tied {} dropout {}",
+                config.parallel.tp, config.parallel.pp, config.parallel.dp, config.model.kv_heads,
+                config.parallel.virtual_stages, static_cast<int>(config.parallel.schedule),
+                config.batch.micro, config.batch.global, config.model.tie_embeddings, config.model.dropout);
+}
+
+// CASES' EQ.
+void check_equal(const LayoutRun& run, const LayoutResult& expected, double tolerance) {
+  INFO(describe(run.config));
+  const LayoutResult found = train_in_layout(run);
+  for (const std::string& fault : found.faults) FAIL_CHECK(fault);
+  REQUIRE(found.losses.size() == expected.losses.size());
+  for (std::size_t step = 0; step < found.losses.size(); ++step) {
+    INFO("step " << step + 1);
+    CHECK(reference::gap(found.losses[step], expected.losses[step]) <= tolerance);
+    CHECK(reference::gap(found.norms[step], expected.norms[step]) <= tolerance);
+    const reference::Gap gap = reference::gap(found.gradients[step], expected.gradients[step]);
+    INFO(gap.name);
+    REQUIRE(gap.error <= tolerance);
+  }
+  const reference::Gap gap = reference::gap(found.parameters, expected.parameters);
+  INFO(gap.name);
+  CHECK(gap.error <= tolerance);
+}
+
+RunConfig laid_out(RunConfig config, const Layout& layout) {
+  config.parallel.tp = layout.tp;
+  config.parallel.pp = layout.pp;
+  config.parallel.dp = layout.dp;
+  config.model.kv_heads = layout.kv_heads;
+  return config;
+}
+
+// Every layout of LAY with each schedule that fits it, against one rank.
+void check_all_layouts(RunConfig base, bool masked, double tolerance) {
+  for (const std::int64_t kv_heads : {1, 2}) {
+    base.model.kv_heads = kv_heads;
+    const LayoutResult expected = train_in_layout(run_of(base, masked));
+    REQUIRE(expected.faults.empty());
+    for (const Layout& layout : kLayouts) {
+      if (layout.kv_heads != kv_heads) continue;
+      RunConfig config = laid_out(base, layout);
+      check_equal(run_of(config, masked), expected, tolerance);
+      if (layout.pp == 1) continue;
+      config.parallel.schedule = ScheduleKind::gpipe;
+      check_equal(run_of(config, masked), expected, tolerance);
+      if (layout.pp != 2) continue;  // four layers hold at most four stages
+      config.parallel.schedule = ScheduleKind::interleaved;
+      config.parallel.virtual_stages = 2;
+      check_equal(run_of(config, masked), expected, tolerance);
+    }
+  }
+}
+
+TEST_CASE("every layout trains like one rank: fp64, SGD without clipping, tied") {
+  check_all_layouts(case_t(), true, 1e-10);
+}
+
+TEST_CASE("every layout trains like one rank: fp64, SGD without clipping, untied, micro-batches of two") {
+  RunConfig config = case_t();
+  config.model.tie_embeddings = false;
+  config.batch.micro = 2;
+  config.batch.global = 24;
+  check_all_layouts(config, false, 1e-10);
+}
+
+TEST_CASE("every layout trains like one rank: fp64, AdamW with clipping, tied, dropout") {
+  RunConfig config = case_t();
+  config.model.dropout = 0.1;
+  config.optimizer.type = OptimizerType::adamw;
+  config.optimizer.weight_decay = 0.1;
+  config.optimizer.clip_norm = 0.1;
+  check_all_layouts(config, true, 1e-10);
+}
+
+TEST_CASE("every layout trains like one rank in fp32 to 1e-5") {
+  RunConfig config = case_t();
+  config.run.precision = Precision::fp32;
+  config.model.tie_embeddings = false;
+  check_all_layouts(config, true, 1e-5);
+}
+
+}  // namespace
+}  // namespace hpt::testing
