@@ -110,7 +110,7 @@ def flat(tensors):
 
 
 def train(d, start, batch, make_optimizer, options):
-    """STEPS steps: losses and norms, and the parameters at the end. The clip factor is exactly clip / norm."""
+    """STEPS steps: losses and norms before clipping, and the parameters at the end."""
     p = {name: value.detach().clone().requires_grad_() for name, value in start.items()}
     groups = [{"params": [v for v in p.values() if v.dim() == 2], "weight_decay": options["weight_decay"]},
               {"params": [v for v in p.values() if v.dim() != 2], "weight_decay": 0.0}]
@@ -120,10 +120,7 @@ def train(d, start, batch, make_optimizer, options):
         optimizer.zero_grad()
         loss = loss_of(d, p, *batch)
         loss.backward()
-        norm = math.sqrt(sum(v.grad.square().sum().item() for v in p.values()))
-        if norm > options["clip"]:
-            for v in p.values():
-                v.grad.mul_(options["clip"] / norm)
+        norm = torch.nn.utils.clip_grad_norm_(p.values(), options["clip"]).item()
         optimizer.step()
         losses.append(loss.item())
         norms.append(norm)

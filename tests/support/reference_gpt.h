@@ -78,7 +78,8 @@ LossAndGradients gpt_loss_and_gradients(const GptDims& dims, const Parameters& p
 
 // Square root of the sum of the squares of everything, a tied table counted once.
 double global_norm(const Parameters& gradients);
-// Multiplies the gradients by clip / norm where norm > clip > 0; returns the norm before.
+// Multiplies the gradients by clip / (norm + 1e-6) where that is under 1, as PyTorch and Megatron-LM do (clip
+// 0 = off); returns the norm before.
 double clip_gradients(Parameters& gradients, double clip);
 
 // Weight decay acts on parameters with two dims (embedding tables too), not on biases and norms.

@@ -13,9 +13,10 @@ double global_norm(const Parameters& gradients) {
 
 double clip_gradients(Parameters& gradients, double clip) {
   const double norm = global_norm(gradients);
-  if (clip > 0 && norm > clip)
+  const double factor = clip / (norm + 1e-6);
+  if (clip > 0 && factor < 1)
     for (auto& [name, gradient] : gradients)
-      for (double& g : gradient) g *= clip / norm;
+      for (double& g : gradient) g *= factor;
   return norm;
 }
 
