@@ -1,6 +1,7 @@
 #include "parallel/parameter_row.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace hpt {
 namespace {
@@ -41,9 +42,8 @@ Box box_of(const ParameterRow& row, int tp_rank, int tp) {
 
 std::vector<int> replicas_of(const ParameterRow& row, int tp_rank, int tp) {
   const int num_replicas = ranks_per_part(row, tp);
-  const int first = part_of(row, tp_rank, tp) * num_replicas;
-  std::vector<int> ranks;
-  for (int i = 0; i < num_replicas; ++i) ranks.push_back(first + i);
+  std::vector<int> ranks(static_cast<std::size_t>(num_replicas));
+  std::iota(ranks.begin(), ranks.end(), part_of(row, tp_rank, tp) * num_replicas);
   return ranks;
 }
 

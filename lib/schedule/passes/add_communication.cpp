@@ -127,6 +127,7 @@ std::vector<ActionList> place_all_receives(const PipelineSchedule& schedule,
   const RankSteps& own = all[static_cast<std::size_t>(rank)];
   std::vector<ActionList> before_step(own.steps.size());
   std::vector<int> input_buffers;
+  input_buffers.reserve(static_cast<std::size_t>(shape.num_chunks));
   for (int chunk = 0; chunk < shape.num_chunks; ++chunk)
     input_buffers.push_back(peak_kept(schedule, rank, chunk) + 1);
   for (int sender = 0; sender < shape.num_ranks; ++sender)
