@@ -1,15 +1,15 @@
 // ProcessGroup: the ranks that exchange something with each other, and every way they do it.
 //
-// Asynchronous by shape: each op starts work and returns a Work; buffers belong to the op until that Work is done.
-// All ranks of a group call its collectives in the same order. Sends and receives between one pair match in order.
-// Sums add in ascending group rank for each element, whatever the size, the offset, the transport or the hosts.
-// A group of one is the identity (a reduce or gather copies when in and out differ).
+// Asynchronous by shape: each op starts work and returns a Work; buffers belong to the op until that Work is
+// done. All ranks of a group call its collectives in the same order. Sends and receives between one pair
+// match in order. Sums add in ascending group rank for each element, whatever the size, the offset, the
+// transport or the hosts. A group of one is the identity (a reduce or gather copies when in and out differ).
 //
-// Who drives progress: the rank's own thread, inside any start, wait, join or test of any of its groups: a rank that
-// waits for one thing moves all its started work. A waiting rank gives its core away.
+// Who drives progress: the rank's own thread, inside any start, wait, join or test of any of its groups: a
+// rank that waits for one thing moves all its started work. A waiting rank gives its core away.
 //
-// Errors: an Error of kind `aborted` when the group was aborted; kind `runtime`, naming the group and the op, past the
-// deadline or when peers disagree about sizes.
+// Errors: an Error of kind `aborted` when the group was aborted; kind `runtime`, naming the group and the op,
+// past the deadline or when peers disagree about sizes.
 #pragma once
 
 #include <memory>
@@ -32,8 +32,8 @@ class WorkState {
   virtual bool done() = 0;  // makes some progress; true when join would not block
 };
 
-// Handle of one started op. Joining twice is harmless. Every Work is joined before it is destroyed (a Work of a
-// failed rank excepted).
+// Handle of one started op. Joining twice is harmless. Every Work is joined before it is destroyed (a Work of
+// a failed rank excepted).
 class Work {
  public:
   Work() = default;
@@ -69,14 +69,16 @@ class ProcessGroup {
   virtual Work broadcast(const Tensor& x, int root, const Stream&) = 0;
   virtual Work send(const Tensor& x, int to, const Stream&) = 0;
   virtual Work recv(const Tensor& x, int from, const Stream&) = 0;
-  // Ops started between the two are handed over together (a transport may merge them); end_group starts them all.
+  // Ops started between the two are handed over together (a transport may merge them); end_group starts them
+  // all.
   virtual void begin_group() {}
   virtual void end_group() {}
 
   virtual void barrier() = 0;
 
-  // A new group; called by all ranks of this one with the same arguments. `partition` lists disjoint sets of ranks
-  // of this group, in the order of the new ranks, that together hold each rank once; the caller gets its own set's.
+  // A new group; called by all ranks of this one with the same arguments. `partition` lists disjoint sets of
+  // ranks of this group, in the order of the new ranks, that together hold each rank once; the caller gets
+  // its own set's.
   virtual std::unique_ptr<ProcessGroup> split(const std::string& name,
                                               const std::vector<std::vector<int>>& partition) = 0;
 

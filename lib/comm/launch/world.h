@@ -1,6 +1,7 @@
-// World: who am I and who are the others. Launches ranks as processes (mpirun, srun) or as threads of this process
-// (--local N), runs a function on each, and ends the job as INTERFACE.md section 2 says: all ranks agree on the exit
-// code; the first failing rank's reason is printed once; a rank that fails ends all.
+// World: who am I and who are the others. Launches ranks as processes (mpirun, srun) or as threads of this
+// process
+// (--local N), runs a function on each, and ends the job as INTERFACE.md section 2 says: all ranks agree on
+// the exit code; the first failing rank's reason is printed once; a rank that fails ends all.
 #pragma once
 
 #include <functional>
@@ -15,9 +16,9 @@ namespace hpt {
 struct RankContext {
   int rank = 0;
   int world_size = 1;
-  int local_rank = 0;       // among the ranks of this host
+  int local_rank = 0;  // among the ranks of this host
   int ranks_on_host = 1;
-  std::string origin;       // how messages call the launcher: "mpirun -n 8", "--local 4"
+  std::string origin;  // how messages call the launcher: "mpirun -n 8", "--local 4"
   ProcessGroup* world = nullptr;
 };
 
@@ -26,10 +27,10 @@ struct LaunchOptions {
   double deadline_s = 600;  // longest wait for a peer
 };
 
-// Runs `body` on every rank of this process and returns the exit code that all ranks agreed on. Errors thrown by body
-// end the job: `usage` on all ranks alike -> one line, 2; `runtime` on any rank -> its line once, 1.
-// Reads the launcher's variables, initialises MPI only when the process was launched by one (MPI_THREAD_FUNNELED; less
-// is refused), refuses a launcher that says N ranks while MPI sees another number.
+// Runs `body` on every rank of this process and returns the exit code that all ranks agreed on. Errors thrown
+// by body end the job: `usage` on all ranks alike -> one line, 2; `runtime` on any rank -> its line once, 1.
+// Reads the launcher's variables, initialises MPI only when the process was launched by one
+// (MPI_THREAD_FUNNELED; less is refused), refuses a launcher that says N ranks while MPI sees another number.
 int launch(const LaunchOptions& options, const std::function<void(RankContext&)>& body);
 
 // True once SIGTERM, SIGINT or SIGUSR1 has come to this process; launch() installs the handlers.

@@ -1,22 +1,21 @@
-// A ProcessGroup without peers, for dry runs and for tests of what is communicated: every op returns at once and is
-// written down. Sums leave x as it is; gathers, broadcasts and receives leave the output as it is.
+// A ProcessGroup without peers, for dry runs and for tests of what is communicated: every op returns at once
+// and is written down. Sums leave x as it is; gathers, broadcasts and receives leave the output as it is.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "comm/op_kind.h"
 #include "comm/process_group.h"
 
 namespace hpt {
 
-enum class OpKind { all_reduce, all_gather, reduce_scatter, broadcast, send, recv, barrier };
-
 struct RecordedOp {
-  std::string group;      // its name
+  std::string group;  // its name
   OpKind kind{};
-  std::int64_t bytes = 0; // of x; of `out` for all_gather; of `in` for reduce_scatter
-  int peer = -1;          // group rank, for send, recv and the root of broadcast
+  std::int64_t bytes = 0;  // of x; of `out` for all_gather; of `in` for reduce_scatter
+  int peer = -1;           // group rank, for send, recv and the root of broadcast
 };
 
 // Shared by all groups split from one root.

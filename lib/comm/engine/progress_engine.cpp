@@ -1,0 +1,99 @@
+#include "comm/engine/progress_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/clock.h"
+
+namespace hpt {
+namespace {
+
+constexpr int kLooksBeforeSleep = 2000;  // some 50 us
+constexpr double kLongestSleep = 0.1;    // how late a deadline may be noticed
+constexpr double kFirstPoll = 20e-6;
+constexpr double kLongestPoll = 1e-3;
+
+}  // namespace
+
+void Op::join() {
+  engine_.wait(*this);
+}
+
+bool Op::done() {
+  if (!complete_) engine_.progress();
+  return complete_;
+}
+
+ProgressEngine::ProgressEngine(HostSignals signals, const EngineOptions& options)
+    : signals_(std::move(signals)), options_(options) {}
+
+Work ProgressEngine::start(std::shared_ptr<Op> op) {
+  op->complete_ = false;
+  started_.push_back(op);
+  progress();
+  return Work(std::move(op));
+}
+
+void ProgressEngine::progress() {
+  throw_if_aborted();
+  if (background_) background_->advance();
+  for (const std::shared_ptr<Op>& op : started_)
+    if (!op->complete_) op->complete_ = op->advance();
+  std::erase_if(started_, [](const std::shared_ptr<Op>& op) { return op->complete(); });
+}
+
+void ProgressEngine::wait(Op& op) {
+  if (op.complete()) return;
+  const double started = seconds_now();
+  for (int round = 0;; ++round) {
+    const std::uint32_t seen = signals_.bells[static_cast<std::size_t>(signals_.own)]->rings.load();
+    progress();
+    if (op.complete()) return;
+    check_deadline(op, started);
+    pause(seen, round);
+  }
+}
+
+bool ProgressEngine::polls() const {
+  return std::any_of(started_.begin(), started_.end(), [](const auto& op) { return op->needs_polling(); });
+}
+
+// Until the doorbell rings, or for a while.
+void ProgressEngine::pause(std::uint32_t seen, int round) {
+  Doorbell& bell = *signals_.bells[static_cast<std::size_t>(signals_.own)];
+  if (polls()) {
+    if (options_.spins && round < kLooksBeforeSleep) return;
+    const double poll = kFirstPoll * static_cast<double>(1 + round / 8);
+    return sleep_until_rung(bell, seen, std::min(poll, kLongestPoll));
+  }
+  for (int look = 0; options_.spins && look < kLooksBeforeSleep; ++look) {
+    if (bell.rings.load(std::memory_order_relaxed) != seen) return;
+    __builtin_ia32_pause();
+  }
+  sleep_until_rung(bell, seen, std::min(kLongestSleep, options_.deadline_s));
+}
+
+void ProgressEngine::check_deadline(const Op& op, double started) const {
+  if (seconds_now() - started < options_.deadline_s) return;
+  fail(ErrorKind::runtime, "rank {}: {}: nothing came for {} s", options_.world_rank, op.describe(),
+       options_.deadline_s);
+}
+
+void ProgressEngine::abort() {
+  signals_.aborted->store(1);
+  for (Doorbell* bell : signals_.bells) ring(*bell);
+  if (on_abort_ && std::this_thread::get_id() == owner_) std::exchange(on_abort_, nullptr)();
+}
+
+void ProgressEngine::on_abort(std::function<void()> action) {
+  on_abort_ = std::move(action);
+  owner_ = std::this_thread::get_id();
+}
+
+void ProgressEngine::throw_if_aborted() {
+  if (!aborted()) return;
+  if (on_abort_) std::exchange(on_abort_, nullptr)();
+  fail(ErrorKind::aborted, "rank {}: ended because another rank failed", options_.world_rank);
+}
+
+}  // namespace hpt

@@ -1,0 +1,46 @@
+// SharedMemoryGroup: the ProcessGroup of ranks that share a region of memory, threads and processes alike.
+#pragma once
+
+#include <memory>
+
+#include "comm/shared_memory/point_to_point.h"
+#include "comm/shared_memory/shared_collective.h"
+#include "comm/shared_memory/shared_members.h"
+
+namespace hpt {
+
+class SharedMemoryGroup final : public ProcessGroup {
+ public:
+  explicit SharedMemoryGroup(std::shared_ptr<SharedMembers> members);
+
+  int rank() const override { return members_->rank(); }
+  int size() const override { return members_->size(); }
+  const std::string& name() const override { return members_->name(); }
+
+  Work all_reduce(const Tensor& x, ReduceOp op, const Stream&) override;
+  Work all_gather(const Tensor& out, const Tensor& in, const Stream&) override;
+  Work reduce_scatter(const Tensor& out, const Tensor& in, ReduceOp op, const Stream&) override;
+  Work broadcast(const Tensor& x, int root, const Stream&) override;
+  Work send(const Tensor& x, int to, const Stream&) override;
+  Work recv(const Tensor& x, int from, const Stream&) override;
+  void barrier() override;
+  std::unique_ptr<ProcessGroup> split(const std::string& name,
+                                      const std::vector<std::vector<int>>& partition) override;
+  void abort() override { members_->engine().abort(); }
+
+ private:
+  Work start_collective(const OpHeader& header, const void* in, void* out);
+
+  std::shared_ptr<SharedMembers> members_;
+  OpPool<SharedCollective> collectives_;
+  OpPool<SharedSend> sends_;
+  OpPool<SharedRecv> receives_;
+  std::vector<Queue> send_queues_;  // by peer
+  std::vector<Queue> receive_queues_;
+};
+
+// Members of a new group, made by all ranks of `parent` together; `part` lists its ranks in `parent`.
+std::shared_ptr<SharedMembers> make_shared_members(ProcessGroup& parent, std::shared_ptr<HostRank> host,
+                                                   Membership members, const std::vector<int>& part);
+
+}  // namespace hpt

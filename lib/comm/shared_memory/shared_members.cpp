@@ -1,0 +1,95 @@
+#include "comm/shared_memory/shared_members.h"
+
+#include <new>
+#include <utility>
+
+namespace hpt {
+namespace {
+
+// The doorbells stand first in the arenas.
+Doorbell* bell_of(const Region& region, int place) {
+  return std::launder(reinterpret_cast<Doorbell*>(region.at(region.arena_offset(place))));
+}
+
+HostSignals signals_of(const Region& region, int place) {
+  HostSignals signals;
+  signals.aborted = &region.header().aborted;
+  for (int peer = 0; peer < region.shape().num_ranks; ++peer) signals.bells.push_back(bell_of(region, peer));
+  signals.own = place;
+  return signals;
+}
+
+}  // namespace
+
+HostRank::HostRank(Region shared, int place, EngineOptions options)
+    : region(std::move(shared)), arena(region, place), engine(signals_of(region, place), options) {
+  new (region.at(arena.allocate(sizeof(Doorbell)))) Doorbell;
+}
+
+std::size_t HostRank::make_member_block(int group_size) {
+  const std::size_t offset = arena.allocate(MemberBlock::num_bytes(static_cast<std::size_t>(group_size)));
+  auto* block = new (region.at(offset)) MemberBlock;
+  for (int member = 0; member < group_size; ++member) {
+    new (&block->to(member)) Outbox;
+    new (&block->taken_from(member, group_size)) SharedCounter;
+  }
+  block->slots_offset = arena.allocate(MemberBlock::kSlots * region.shape().slot_bytes());
+  return offset;
+}
+
+SharedMembers::SharedMembers(std::shared_ptr<HostRank> host, Membership members,
+                             const std::vector<std::size_t>& block_offsets)
+    : host_(std::move(host)), members_(std::move(members)) {
+  for (std::size_t offset : block_offsets) {
+    blocks_.push_back(std::launder(reinterpret_cast<MemberBlock*>(host_->region.at(offset))));
+    slots_.push_back(host_->region.at(blocks_.back()->slots_offset));
+  }
+}
+
+char* SharedMembers::slot(int member, std::uint64_t piece) const {
+  return slots_[static_cast<std::size_t>(member)] + piece % MemberBlock::kSlots * slot_bytes();
+}
+
+void SharedMembers::ring_others() const {
+  for (int member = 0; member < size(); ++member)
+    if (member != rank()) ring(member);
+}
+
+int SharedMembers::first_behind(CounterOf counter, std::uint64_t pieces) const {
+  int member = 0;
+  while (member < size() && (block(member).*counter).value.load() >= pieces) ++member;
+  return member;
+}
+
+// Nobody can go on before the last member has passed, so only that one rings: counters are written and read
+// in one order that all agree on (seq_cst), hence whoever writes last sees all others.
+void SharedMembers::pass_for_all(CounterOf counter) {
+  pass(counter);
+  if (all_passed(counter, passed(counter))) ring_others();
+}
+
+void SharedMembers::finish_piece() {
+  pass(&MemberBlock::finished);
+  if (!all_passed(&MemberBlock::finished, passed(&MemberBlock::finished))) return;
+  for (int member = 0; member < size(); ++member)
+    if (member != rank() && block(member).starved.value.load() != 0) ring(member);
+}
+
+// The flag is up before the last look, so that no freeing is missed.
+bool SharedMembers::slot_is_free(std::uint64_t piece) {
+  if (piece < MemberBlock::kSlots) return true;
+  const std::uint64_t needed = piece - MemberBlock::kSlots + 1;
+  std::atomic<std::uint64_t>& starved = own().starved.value;
+  if (!all_passed(&MemberBlock::finished, needed)) {
+    starved.store(1);
+    if (!all_passed(&MemberBlock::finished, needed)) return false;
+  }
+  if (starved.load(std::memory_order_relaxed) != 0) starved.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+std::uint64_t SharedMembers::claim_pieces(std::uint64_t num_pieces) {
+  return std::exchange(next_piece_, next_piece_ + num_pieces);
+}
+
+}  // namespace hpt

@@ -1,0 +1,145 @@
+// What every transport promises when something is wrong.
+#pragma once
+
+#include <catch2/catch.hpp>
+
+#include "comm/rank_data.h"
+
+namespace hpt::testing {
+
+inline void expect_told(const std::vector<RankFailure>& failures, const std::vector<std::string>& parts) {
+  std::string told;
+  for (const RankFailure& failure : failures)
+    if (failure.kind == ErrorKind::runtime) told += failure.message + "\n";
+  for (const std::string& part : parts) {
+    INFO(told);
+    CHECK(told.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("an abort ends every wait of every rank") {
+  const auto failures = failures_of({4, 120}, [](ProcessGroup& world) {
+    const auto pairs = world.split("pairs", {{0, 1}, {2, 3}});
+    float x = 1;
+    const Tensor tensor{&x, DType::f32, {1}};
+    if (world.rank() == 0) {
+      world.abort();
+    } else if (world.rank() == 1) {
+      pairs->recv(tensor, 0, {}).join();
+    } else if (world.rank() == 2) {
+      world.all_reduce(tensor, ReduceOp::sum, {}).join();
+    } else {
+      world.barrier();
+    }
+  });
+  REQUIRE(failures.size() == 3);
+  for (const RankFailure& failure : failures) {
+    INFO(failure.message);
+    CHECK(failure.kind == ErrorKind::aborted);
+  }
+}
+
+TEST_CASE("a wait past the deadline names the group, the op, the rank and the one waited for") {
+  const auto failures = failures_of({3, 3}, [](ProcessGroup& world) {
+    const auto pairs = world.split("pairs", {{2, 0}, {1}});
+    std::vector<float> x(5);
+    if (world.rank() == 0) pairs->recv(tensor_of(x), 0, {}).join();
+  });
+  REQUIRE(failures.size() == 1);
+  expect_told(failures, {"rank 0: group pairs: recv of 5 f32 waits for rank 2", "3 s"});
+}
+
+TEST_CASE("a collective past the deadline names a rank that has not come") {
+  const auto failures = failures_of({3, 3}, [](ProcessGroup& world) {
+    std::vector<float> x(5);
+    if (world.rank() != 1) world.all_reduce(tensor_of(x), ReduceOp::sum, {}).join();
+  });
+  REQUIRE(failures.size() == 2);
+  expect_told(failures, {"group world: all_reduce (sum) of 5 f32 waits for rank 1"});
+}
+
+TEST_CASE("a message that is longer than its receiver thinks is told") {
+  const auto failures = failures_of({2, 60}, [](ProcessGroup& world) {
+    std::vector<float> x(world.rank() == 0 ? 8 : 4);
+    if (world.rank() == 0)
+      world.send(tensor_of(x), 1, {}).join();
+    else
+      world.recv(tensor_of(x), 0, {}).join();
+    world.barrier();
+  });
+  expect_told(failures, {"rank 1: group world: recv of 4 f32 here meets send of 8 f32 on rank 0"});
+}
+
+TEST_CASE("collectives that differ in kind, size, dtype or root are told") {
+  using Start = std::function<void(ProcessGroup&)>;
+  struct Disagreement {
+    Start first;
+    Start second;
+    std::string told;
+  };
+  const Start sum = [](ProcessGroup& world) {
+    std::vector<float> x(4);
+    world.all_reduce(tensor_of(x), ReduceOp::sum, {}).join();
+    world.barrier();
+  };
+  const std::vector<Disagreement> all = {
+      {sum,
+       [](ProcessGroup& world) {
+         std::vector<float> x(6);
+         world.all_reduce(tensor_of(x), ReduceOp::sum, {}).join();
+         world.barrier();
+       },
+       "all_reduce (sum) of 6 f32"},
+      {sum,
+       [](ProcessGroup& world) {
+         std::vector<float> x(4);
+         world.all_reduce(tensor_of(x), ReduceOp::max, {}).join();
+         world.barrier();
+       },
+       "all_reduce (max) of 4 f32"},
+      {sum,
+       [](ProcessGroup& world) {
+         std::vector<std::int32_t> x(4);
+         world.all_reduce(tensor_of(x), ReduceOp::sum, {}).join();
+         world.barrier();
+       },
+       "all_reduce (sum) of 4 i32"},
+      {sum, [](ProcessGroup& world) { world.barrier(); }, "barrier"},
+  };
+  for (const Disagreement& pair : all) {
+    const auto failures = failures_of({3, 60}, [&](ProcessGroup& world) {
+      if (world.rank() == 2)
+        pair.second(world);
+      else
+        pair.first(world);
+    });
+    CHECK(failures.size() == 3);
+    expect_told(failures, {pair.told, "here meets"});
+  }
+}
+
+TEST_CASE("a peer outside the group and parts that do not fit are refused") {
+  run_ranks(2, [](ProcessGroup& world) {
+    std::vector<float> x(5);
+    std::vector<float> y(2);
+    const std::vector<std::function<void()>> wrong = {
+        [&] { world.send(tensor_of(x), 2, {}).join(); },
+        [&] { world.recv(tensor_of(x), -1, {}).join(); },
+        [&] { world.broadcast(tensor_of(x), 7, {}).join(); },
+        [&] { world.all_gather(tensor_of(x), tensor_of(y), {}).join(); },
+        [&] { world.reduce_scatter(tensor_of(y), tensor_of(x), ReduceOp::sum, {}).join(); },
+    };
+    for (const auto& start : wrong) {
+      bool refused = false;
+      try {
+        start();
+      } catch (const Error& error) {
+        refused = error.kind() == ErrorKind::runtime;
+      }
+      check(refused, "refused");
+    }
+    world.barrier();
+  });
+}
+
+}  // namespace hpt::testing

@@ -1,0 +1,55 @@
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "comm/recording/recording_group.h"
+
+namespace hpt {
+namespace {
+
+TEST_CASE("a recording world writes down every op of every group and changes no data") {
+  const auto recording = std::make_shared<Recording>();
+  const auto world = make_recording_world(3, 8, recording);
+  const auto pairs = world->split("tp", {{0, 1}, {2, 3}, {4, 5}, {6, 7}});
+  CHECK(world->rank() == 3);
+  CHECK(world->size() == 8);
+  CHECK(pairs->rank() == 1);
+  CHECK(pairs->size() == 2);
+
+  std::vector<float> in = {1, 2};
+  std::vector<float> out = {5, 6, 7, 8};
+  const Tensor part{in.data(), DType::f32, {2}};
+  const Tensor whole{out.data(), DType::f32, {4}};
+  const Stream stream;
+  pairs->all_reduce(part, ReduceOp::sum, stream).join();
+  pairs->all_gather(whole, part, stream).join();
+  pairs->reduce_scatter(part, whole, ReduceOp::max, stream).join();
+  world->broadcast(part, 6, stream).join();
+  world->send(part, 4, stream).join();
+  world->recv(whole, 2, stream).join();
+  world->barrier();
+
+  CHECK(in == std::vector<float>{1, 2});
+  CHECK(out == std::vector<float>{5, 6, 7, 8});
+  const std::vector<RecordedOp> expected = {
+      {"tp", OpKind::all_reduce, 8, -1},      {"tp", OpKind::all_gather, 16, -1},
+      {"tp", OpKind::reduce_scatter, 16, -1}, {"world", OpKind::broadcast, 8, 6},
+      {"world", OpKind::send, 8, 4},          {"world", OpKind::recv, 16, 2},
+      {"world", OpKind::barrier, 0, -1}};
+  REQUIRE(recording->ops.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(recording->ops[i].group == expected[i].group);
+    CHECK(recording->ops[i].kind == expected[i].kind);
+    CHECK(recording->ops[i].bytes == expected[i].bytes);
+    CHECK(recording->ops[i].peer == expected[i].peer);
+  }
+}
+
+TEST_CASE("a recording needs no memory behind its tensors") {
+  const auto recording = std::make_shared<Recording>();
+  const auto world = make_recording_world(0, 16384, recording);
+  world->all_reduce({nullptr, DType::f64, {1 << 20, 1 << 12}}, ReduceOp::sum, {}).join();
+  CHECK(recording->ops.at(0).bytes == std::int64_t{8} << 32);
+}
+
+}  // namespace
+}  // namespace hpt
