@@ -15,7 +15,8 @@ constexpr std::int64_t kMaxPeriod = 1'000'000;
 std::vector<std::int64_t> reduced(std::vector<std::int64_t> counts) {
   std::int64_t divisor = 0;
   for (const std::int64_t count : counts) divisor = std::gcd(divisor, count);
-  for (std::int64_t& count : counts) count /= divisor;
+  if (divisor > 1)
+    for (std::int64_t& count : counts) count /= divisor;
   return counts;
 }
 
@@ -36,7 +37,8 @@ std::vector<std::int64_t> whole_numbers(const std::vector<double>& weights, doub
 }
 
 std::vector<std::int64_t> counts_of(const std::vector<double>& weights) {
-  for (double scale = 1; scale <= 1e9; scale *= 10)
+  constexpr double kScales[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+  for (const double scale : kScales)
     if (auto counts = whole_numbers(weights, scale); !counts.empty()) return counts;
 
   // Divided by the largest first: the sum of huge weights may not be finite.

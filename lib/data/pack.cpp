@@ -117,27 +117,40 @@ class Output {
 };
 
 // Splits the stream of all documents at byte `cut`: before it to `train`, the rest to `valid`.
-struct Splitter {
-  Output& train;
-  Output* valid;  // null = no cut
-  std::int64_t cut;
-  std::int64_t position = 0;
+class Splitter {
+ public:
+  // valid null: there is no cut.
+  Splitter(Output& train, Output* valid, std::int64_t cut) : train_(train), valid_(valid), cut_(cut) {}
+
+  std::int64_t position() const { return position_; }
 
   void text(std::string_view bytes) {
     const auto size = static_cast<std::int64_t>(bytes.size());
-    const auto before = static_cast<std::size_t>(std::clamp<std::int64_t>(cut - position, 0, size));
-    if (before > 0) train.text(bytes.substr(0, before));
-    if (before < bytes.size()) valid->text(bytes.substr(before));
-    position += size;
+    const auto before = static_cast<std::size_t>(std::clamp<std::int64_t>(cut_ - position_, 0, size));
+    if (before > 0) train_.text(bytes.substr(0, before));
+    if (before < bytes.size()) valid().text(bytes.substr(before));
+    position_ += size;
   }
+  // A document that began at byte `begin` is over.
   void end_document(std::int64_t begin) {
-    if (begin < cut) train.end_document();
-    if (begin >= cut || position > cut) valid->end_document();
+    if (begin < cut_) train_.end_document();
+    if (begin >= cut_ || position_ > cut_) valid().end_document();
   }
+
+ private:
+  Output& valid() {
+    HPT_REQUIRE(valid_ != nullptr);
+    return *valid_;
+  }
+
+  Output& train_;
+  Output* valid_;
+  std::int64_t cut_;
+  std::int64_t position_ = 0;
 };
 
 void pack_document(const std::string& path, std::vector<char>& buffer, Splitter& splitter) {
-  const std::int64_t begin = splitter.position;
+  const std::int64_t begin = splitter.position();
   InputFile input(path);
   while (const std::size_t size = input.read(buffer)) splitter.text({buffer.data(), size});
   splitter.end_document(begin);
@@ -171,14 +184,14 @@ PackResult pack(const PackRequest& request) {
   std::optional<Output> valid;
   if (!request.valid.empty()) valid.emplace(request.valid);
 
-  Splitter splitter{train, valid ? &*valid : nullptr, split.cut};
+  Splitter splitter(train, valid ? &*valid : nullptr, split.cut);
   std::vector<char> buffer(kChunkBytes);
   for (const std::string& input : request.inputs) pack_document(input, buffer, splitter);
-  if (splitter.position == 0)
+  if (splitter.position() == 0)
     fail(ErrorKind::usage, "{}: there is no text in the inputs", request.inputs.front());
-  if (valid && splitter.position != split.total)
+  if (valid && splitter.position() != split.total)
     fail(ErrorKind::runtime, "{}: the inputs changed while they were read: {} bytes at first, {} in the end",
-         request.inputs.front(), split.total, splitter.position);
+         request.inputs.front(), split.total, splitter.position());
 
   train.finish();
   PackResult result;
