@@ -11,3 +11,9 @@ if(HPT_SANITIZE)
   target_compile_options(hpt_options INTERFACE -fsanitize=${HPT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(hpt_options INTERFACE -fsanitize=${HPT_SANITIZE})
 endif()
+
+# Compiled once, used again: by path relative to the source folder, so that clones and build folders share.
+find_program(HPT_CCACHE ccache)
+if(HPT_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${HPT_CCACHE})
+endif()
