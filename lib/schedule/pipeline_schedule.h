@@ -35,7 +35,7 @@ enum class PipelineScheduleKind { gpipe, one_f_one_b, interleaved, forward_only 
 // gradient buffer each unit belongs to (buckets are numbered in the order in which backward fills them: from
 // the last chunk's last unit down).
 struct ChunkUnits {
-  std::vector<int> bucket_of_unit;
+  std::vector<int> bucket_of_unit;  // -1: a unit without gradients of its own
 };
 struct RankUnits {
   std::vector<ChunkUnits> chunks;

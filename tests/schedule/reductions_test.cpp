@@ -57,7 +57,12 @@ TEST_CASE("each bucket's reduction starts once, right after the action that land
       for (const ChunkUnits& chunk : test.units[rank].chunks)
         buckets.insert(chunk.bucket_of_unit.begin(), chunk.bucket_of_unit.end());
       for (const int bucket : buckets) {
+        if (bucket < 0) continue;
         const std::size_t start = only_place(list, bucket_action(ActionKind::reduce_bucket_start, bucket));
+        if (bucket == test.units[rank].tied_bucket) {
+          REQUIRE(list[start - 1].kind == ActionKind::reduce_tied_wait);
+          continue;
+        }
         std::size_t landing = last_landing(list, test, rank, bucket);
         while (is_reduction(list[landing + 1].kind) && landing + 1 < start) ++landing;
         REQUIRE(start == landing + 1);

@@ -31,13 +31,13 @@ inline std::vector<RankUnits> random_units(const PipelineShape& shape, bool tied
       chunk->bucket_of_unit.resize(static_cast<std::size_t>(1 + below(random, 6)));
       for (auto unit = chunk->bucket_of_unit.rbegin(); unit != chunk->bucket_of_unit.rend(); ++unit) {
         if (!first && below(random, 3) == 0) ++bucket;
-        *unit = bucket;
+        *unit = below(random, 10) == 0 ? -1 : bucket;
         first = false;
       }
     }
     rank.holds_tied_embedding = tied && &rank == &units.front();
     rank.holds_tied_head = tied && &rank == &units.back();
-    if (rank.holds_tied_embedding || rank.holds_tied_head) rank.tied_bucket = bucket + 1;
+    if (rank.holds_tied_embedding || rank.holds_tied_head) rank.tied_bucket = bucket + below(random, 2);
   }
   return units;
 }
