@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "schedule_cases.h"
+#include "schedule/schedule_cases.h"
 
 using namespace hpt;
 using namespace hpt::testing;
@@ -272,6 +272,13 @@ TEST_CASE(
   ActionList& list = apart.ranks.front();
   list.erase(list.begin() + static_cast<std::ptrdiff_t>(place_of(list, ActionKind::backward_weight, 1, 0)));
   CHECK(contains(check_schedule(apart, test.units), "never runs backward"));
+}
+
+TEST_CASE("the check names a last forward that nothing else waits for") {
+  const ScheduleCase test = plain_case(PipelineScheduleKind::forward_only, {1, 1, 2});
+  PipelineSchedule bad = finished_schedule(test);
+  bad.ranks.front().pop_back();
+  CHECK(contains(check_schedule(bad, test.units), "never runs forward"));
 }
 
 TEST_CASE("the check finds numbers that do not exist") {

@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "schedule_cases.h"
+#include "schedule/schedule_cases.h"
 
 using namespace hpt;
 using namespace hpt::testing;
@@ -92,6 +92,26 @@ TEST_CASE("every receive is posted before the compute action that comes before i
         REQUIRE(list[wait + 1].chunk == action.chunk);
       }
   }
+}
+
+TEST_CASE("a rank that uses messages in another order than they are sent still posts them as they are sent") {
+  const ScheduleCase test = plain_case(PipelineScheduleKind::forward_only, {2, 2, 3});
+  PipelineSchedule schedule = make_schedule(test.kind, test.shape, test.units);
+  const auto forward = [](int micro_batch, int chunk) {
+    return PipelineAction{ActionKind::forward, micro_batch, chunk, 0, 1};
+  };
+  schedule.ranks[0] = {forward(0, 0), forward(1, 0), forward(2, 0),
+                       forward(0, 1), forward(1, 1), forward(2, 1)};
+  schedule.ranks[1] = {forward(0, 0), forward(1, 0), forward(0, 1),
+                       forward(2, 0), forward(1, 1), forward(2, 1)};
+  add_communication(schedule);
+  CHECK(check_schedule(schedule, test.units) == "");
+  // Micro-batch 2 of chunk 0 is sent before micro-batch 0 of chunk 1, which is used first: both are posted
+  // early enough for the latter.
+  const ActionList& list = schedule.ranks[1];
+  const std::size_t second = find_action(list, ActionKind::recv_activation_start, forward(0, 1));
+  CHECK(find_action(list, ActionKind::recv_activation_start, forward(2, 0)) < second);
+  CHECK(second < find_action(list, ActionKind::forward, forward(1, 0)));
 }
 
 TEST_CASE(

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "schedule_cases.h"
+#include "schedule/schedule_cases.h"
 
 using namespace hpt;
 using namespace hpt::testing;

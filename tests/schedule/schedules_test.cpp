@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "schedule_cases.h"
+#include "schedule/schedule_cases.h"
 
 using namespace hpt;
 using namespace hpt::testing;

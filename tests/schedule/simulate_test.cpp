@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/error.h"
-#include "schedule_cases.h"
+#include "schedule/schedule_cases.h"
 
 using namespace hpt;
 using namespace hpt::testing;
