@@ -26,7 +26,19 @@ RankRunner& runner() {
   return current;
 }
 
+bool& also_by_messages() {
+  static bool also = false;
+  return also;
+}
+
 }  // namespace
+
+bool also_run_by_messages() {
+  return also_by_messages() = true;
+}
+bool runs_by_messages_too() {
+  return also_by_messages();
+}
 
 void use_rank_runner(RankRunner other) {
   runner() = std::move(other);

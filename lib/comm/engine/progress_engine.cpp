@@ -19,6 +19,10 @@ void Op::join() {
   engine_.wait(*this);
 }
 
+void Op::give_up() {
+  if (!complete_) engine_.forget(*this);
+}
+
 bool Op::done() {
   if (!complete_) engine_.progress();
   return complete_;
@@ -52,6 +56,10 @@ void ProgressEngine::wait(Op& op) {
     check_deadline(op, started);
     pause(seen, round);
   }
+}
+
+void ProgressEngine::forget(const Op& op) {
+  std::erase_if(started_, [&](const std::shared_ptr<Op>& started) { return started.get() == &op; });
 }
 
 bool ProgressEngine::polls() const {

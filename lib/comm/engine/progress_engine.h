@@ -35,6 +35,8 @@ class Op : public WorkState {
   virtual bool needs_polling() const { return false; }
 
   bool complete() const { return complete_; }
+  // Its group goes away: an op of a failed rank is not moved any more.
+  void give_up();
 
  private:
   friend class ProgressEngine;
@@ -64,6 +66,7 @@ class ProgressEngine {
   Work start(std::shared_ptr<Op> op);
   void progress();
   void wait(Op& op);
+  void forget(const Op& op);
 
   void ring_peer(int place_on_host) { ring(*signals_.bells[static_cast<std::size_t>(place_on_host)]); }
   int world_rank() const { return options_.world_rank; }
@@ -95,6 +98,13 @@ class ProgressEngine {
 template <typename T>
 class OpPool {
  public:
+  OpPool() = default;
+  ~OpPool() {
+    for (const std::shared_ptr<T>& op : ops_) op->give_up();
+  }
+  OpPool(const OpPool&) = delete;
+  OpPool& operator=(const OpPool&) = delete;
+
   // An op that nothing else holds; made by `make` if there is none.
   template <typename Make>
   std::shared_ptr<T> take(Make make) {

@@ -31,7 +31,7 @@ void copy_around(char* ring, std::uint64_t ring_bytes, std::uint64_t position, s
 
 void SharedMessage::set(const MessageCall& call) {
   call_ = call;
-  call_.ticket = queue().next++;
+  call_.turn = turns().take();
   has_header_ = false;
   num_done_ = 0;
 }
@@ -71,7 +71,7 @@ void SharedSend::publish(Outbox& box, std::uint64_t written) {
 }
 
 bool SharedSend::advance() {
-  if (queue().now != call_.ticket) return false;
+  if (!turns().is(call_.turn)) return false;
   Outbox& box = outbox();
   if (box.ring_bytes == 0) make_ring(box);
   char* ring = members_->host().region.at(box.ring_offset.load(std::memory_order_relaxed));
@@ -99,7 +99,7 @@ bool SharedSend::advance() {
     written += padded(count);
     publish(box, written);
   }
-  ++queue().now;
+  turns().pass();
   return true;
 }
 
@@ -115,7 +115,7 @@ void SharedRecv::free_room(Outbox& box, std::uint64_t taken) {
 }
 
 bool SharedRecv::advance() {
-  if (queue().now != call_.ticket) return false;
+  if (!turns().is(call_.turn)) return false;
   Outbox& box = members_->block(call_.peer).to(members_->rank());
   std::uint64_t taken =
       members_->own().taken_from(call_.peer, members_->size()).value.load(std::memory_order_relaxed);
@@ -144,7 +144,7 @@ bool SharedRecv::advance() {
     free_room(box, taken);
     written = box.written.load();
   }
-  ++queue().now;
+  turns().pass();
   return true;
 }
 

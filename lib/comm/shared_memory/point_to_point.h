@@ -3,6 +3,7 @@
 // larger one flows through as the receiver empties the ring.
 #pragma once
 
+#include "comm/engine/turns.h"
 #include "comm/shared_memory/shared_members.h"
 
 namespace hpt {
@@ -11,29 +12,23 @@ struct MessageCall {
   OpHeader header;
   char* data = nullptr;
   int peer = 0;
-  std::uint64_t ticket = 0;  // messages of one stream go in the order of their start
-};
-
-// Tickets of one stream.
-struct Queue {
-  std::uint64_t next = 0;
-  std::uint64_t now = 0;
+  std::uint64_t turn = 0;  // messages of one stream go in the order of their start
 };
 
 // What the two kinds have in common: where they stand in their message.
 class SharedMessage : public Op {
  public:
-  SharedMessage(std::shared_ptr<SharedMembers> members, std::vector<Queue>& queues)
-      : Op(members->engine()), members_(std::move(members)), queues_(&queues) {}
+  SharedMessage(std::shared_ptr<SharedMembers> members, std::vector<Turns>& turns)
+      : Op(members->engine()), members_(std::move(members)), turns_(&turns) {}
 
   void set(const MessageCall& call);
   std::string describe() const final;
 
  protected:
-  Queue& queue() { return (*queues_)[static_cast<std::size_t>(call_.peer)]; }
+  Turns& turns() { return (*turns_)[static_cast<std::size_t>(call_.peer)]; }
 
   std::shared_ptr<SharedMembers> members_;
-  std::vector<Queue>* queues_;  // by peer
+  std::vector<Turns>* turns_;  // by peer
   MessageCall call_;
   bool has_header_ = false;     // it is through
   std::uint64_t num_done_ = 0;  // bytes of data that are through

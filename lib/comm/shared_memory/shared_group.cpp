@@ -8,8 +8,8 @@ namespace hpt {
 
 SharedMemoryGroup::SharedMemoryGroup(std::shared_ptr<SharedMembers> members)
     : members_(std::move(members)),
-      send_queues_(static_cast<std::size_t>(members_->size())),
-      receive_queues_(send_queues_.size()) {}
+      send_turns_(static_cast<std::size_t>(members_->size())),
+      receive_turns_(send_turns_.size()) {}
 
 // A group of one has nothing to wait for: what goes out comes in.
 Work SharedMemoryGroup::start_collective(const OpHeader& header, const void* in, void* out) {
@@ -45,14 +45,14 @@ Work SharedMemoryGroup::broadcast(const Tensor& x, int root, const Stream&) {
 
 Work SharedMemoryGroup::send(const Tensor& x, int to, const Stream&) {
   require_member(*this, OpKind::send, to);
-  const auto op = sends_.take([this] { return std::make_shared<SharedSend>(members_, send_queues_); });
+  const auto op = sends_.take([this] { return std::make_shared<SharedSend>(members_, send_turns_); });
   op->set({header_of(OpKind::send, x), static_cast<char*>(x.data), to});
   return members_->engine().start(op);
 }
 
 Work SharedMemoryGroup::recv(const Tensor& x, int from, const Stream&) {
   require_member(*this, OpKind::recv, from);
-  const auto op = receives_.take([this] { return std::make_shared<SharedRecv>(members_, receive_queues_); });
+  const auto op = receives_.take([this] { return std::make_shared<SharedRecv>(members_, receive_turns_); });
   op->set({header_of(OpKind::recv, x), static_cast<char*>(x.data), from});
   return members_->engine().start(op);
 }
@@ -64,26 +64,25 @@ void SharedMemoryGroup::barrier() {
 std::unique_ptr<ProcessGroup> SharedMemoryGroup::split(const std::string& name,
                                                        const std::vector<std::vector<int>>& partition) {
   const std::vector<int>& part = own_part(name, partition, rank(), size());
-  const Membership& here = members_->membership();
-  Membership members;
-  members.name = name;
-  members.rank = place_of(rank(), part);
-  for (int member : part) {
-    members.world_ranks.push_back(here.world_ranks[static_cast<std::size_t>(member)]);
-    members.host_places.push_back(here.host_places[static_cast<std::size_t>(member)]);
-  }
-  return std::make_unique<SharedMemoryGroup>(
-      make_shared_members(*this, members_->shared_host(), std::move(members), part));
-}
-
-std::shared_ptr<SharedMembers> make_shared_members(ProcessGroup& parent, std::shared_ptr<HostRank> host,
-                                                   Membership members, const std::vector<int>& part) {
-  auto own = static_cast<std::int64_t>(host->make_member_block(static_cast<int>(part.size())));
-  std::vector<std::int64_t> all(static_cast<std::size_t>(parent.size()));
-  parent.all_gather({all.data(), DType::i64, {parent.size()}}, {&own, DType::i64, {1}}, {}).join();
+  auto own = static_cast<std::int64_t>(members_->host().make_member_block(static_cast<int>(part.size())));
+  std::vector<std::int64_t> all(static_cast<std::size_t>(size()));
+  all_gather({all.data(), DType::i64, {size()}}, {&own, DType::i64, {1}}, {}).join();
   std::vector<std::size_t> blocks;
   for (int member : part) blocks.push_back(static_cast<std::size_t>(all[static_cast<std::size_t>(member)]));
-  return std::make_shared<SharedMembers>(std::move(host), std::move(members), blocks);
+  return std::make_unique<SharedMemoryGroup>(std::make_shared<SharedMembers>(
+      members_->shared_host(), part_of(members_->membership(), name, part, rank()), blocks));
+}
+
+Membership part_of(const Membership& members, const std::string& name, const std::vector<int>& part,
+                   int rank) {
+  Membership result;
+  result.name = name;
+  result.rank = place_of(rank, part);
+  for (int member : part) {
+    result.world_ranks.push_back(members.world_ranks[static_cast<std::size_t>(member)]);
+    result.host_places.push_back(members.host_places[static_cast<std::size_t>(member)]);
+  }
+  return result;
 }
 
 }  // namespace hpt

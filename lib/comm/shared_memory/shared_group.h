@@ -35,12 +35,12 @@ class SharedMemoryGroup final : public ProcessGroup {
   OpPool<SharedCollective> collectives_;
   OpPool<SharedSend> sends_;
   OpPool<SharedRecv> receives_;
-  std::vector<Queue> send_queues_;  // by peer
-  std::vector<Queue> receive_queues_;
+  std::vector<Turns> send_turns_;  // by peer
+  std::vector<Turns> receive_turns_;
 };
 
-// Members of a new group, made by all ranks of `parent` together; `part` lists its ranks in `parent`.
-std::shared_ptr<SharedMembers> make_shared_members(ProcessGroup& parent, std::shared_ptr<HostRank> host,
-                                                   Membership members, const std::vector<int>& part);
+// The ranks at `part` of a group's `members`, as a group of their own; `rank` is one of them.
+Membership part_of(const Membership& members, const std::string& name, const std::vector<int>& part,
+                   int rank);
 
 }  // namespace hpt

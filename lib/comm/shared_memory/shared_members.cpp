@@ -33,7 +33,7 @@ std::size_t HostRank::make_member_block(int group_size) {
     new (&block->to(member)) Outbox;
     new (&block->taken_from(member, group_size)) SharedCounter;
   }
-  block->slots_offset = arena.allocate(MemberBlock::kSlots * region.shape().slot_bytes());
+  if (group_size > 1) block->slots_offset = arena.allocate(MemberBlock::kSlots * region.shape().slot_bytes());
   return offset;
 }
 

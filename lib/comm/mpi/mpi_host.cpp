@@ -1,0 +1,107 @@
+// Open MPI puts a shared window into /dev/shm, and where that is too small one rank gets an error while the
+// others wait for ever; so room is looked for first.
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "comm/engine/cores.h"
+#include "comm/mpi/mpi_ranks.h"
+
+namespace hpt {
+namespace {
+
+constexpr std::size_t kLargestArena = std::size_t{64} << 20;
+constexpr std::size_t kSmallestArena = std::size_t{1} << 20;
+constexpr std::size_t kPage = 4096;
+
+std::size_t free_shared_memory() {
+  struct statvfs found {};
+  if (statvfs("/dev/shm", &found) != 0) return 0;
+  return static_cast<std::size_t>(found.f_bavail) * found.f_frsize;
+}
+
+// Ranks of one host, in the order of `world`.
+MPI_Comm split_by_host(const MpiComm& world, bool remote_peers) {
+  MPI_Comm host = MPI_COMM_NULL;
+  if (remote_peers)
+    check_mpi(MPI_Comm_split(world.get(), world.rank(), 0, &host), "setting ranks apart");
+  else
+    check_mpi(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &host),
+              "finding the ranks of this host");
+  return host;
+}
+
+// Whether the host has a core for each of its ranks, wherever they are bound.
+bool has_core_for_each(const MpiComm& host) {
+  CoreSet cores = allowed_cores();
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, cores.data(), static_cast<int>(cores.size()), MPI_UINT64_T, MPI_BOR,
+                          host.get()),
+            "counting cores");
+  return num_cores(cores) >= host.size();
+}
+
+// Half of what is free, so that others find room too; 0 where that is too little. The first rank decides.
+std::size_t choose_arena_bytes(const MpiComm& host, std::size_t limit) {
+  const std::size_t fair = std::min(free_shared_memory() / 2, limit) / static_cast<std::size_t>(host.size());
+  std::uint64_t bytes = fair < kSmallestArena ? 0 : std::min(fair, kLargestArena) / kPage * kPage;
+  check_mpi(MPI_Bcast(&bytes, 1, MPI_UINT64_T, 0, host.get()), "choosing the shared window's size");
+  return bytes;
+}
+
+void free_window(MPI_Win window) {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized == 0) MPI_Win_free(&window);
+}
+
+Region make_window(const MpiComm& host, const RegionShape& shape) {
+  const bool first = host.rank() == 0;
+  const std::size_t own_bytes = first ? shape.num_bytes() + kPage : 0;
+  MPI_Win window = MPI_WIN_NULL;
+  char* base = nullptr;
+  check_mpi(MPI_Win_allocate_shared(static_cast<MPI_Aint>(own_bytes), 1, MPI_INFO_NULL, host.get(),
+                                    static_cast<void*>(&base), &window),
+            "making the shared window");
+  MPI_Aint bytes = 0;
+  int unit = 0;
+  check_mpi(MPI_Win_shared_query(window, 0, &bytes, &unit, static_cast<void*>(&base)),
+            "finding the shared window");
+  // MPI promises no alignment, and that of the first rank is not that of the others: offsets go by pages in
+  // each.
+  const auto address = reinterpret_cast<std::uintptr_t>(base);
+  std::uint64_t shift = (kPage - address % kPage) % kPage;
+  check_mpi(MPI_Bcast(&shift, 1, MPI_UINT64_T, 0, host.get()), "aligning the shared window");
+  HPT_REQUIRE((address + shift) % 64 == 0);
+  if (first) std::memset(base + shift, 0, kPage);
+  check_mpi(MPI_Barrier(host.get()), "making the shared window");
+  return Region(base + shift, shape, std::shared_ptr<void>(base, [window](void*) { free_window(window); }));
+}
+
+int world_rank_of_first(const MpiComm& world, const MpiComm& host) {
+  int leader = world.rank();
+  check_mpi(MPI_Bcast(&leader, 1, MPI_INT, 0, host.get()), "finding the ranks of this host");
+  return leader;
+}
+
+}  // namespace
+
+MpiHost make_mpi_host(const MpiComm& world, const MpiWorldOptions& options) {
+  MPI_Comm by_host = split_by_host(world, options.remote_peers);
+  const MpiComm host(by_host);
+  MPI_Comm_free(&by_host);
+  const bool spins = !options.remote_peers && has_core_for_each(host);
+  const std::size_t arena_bytes = host.size() > 1 ? choose_arena_bytes(host, options.window_limit) : 0;
+  if (arena_bytes > 0)
+    return {make_window(host, {host.size(), arena_bytes}), host.rank(), spins,
+            world_rank_of_first(world, host), ""};
+  MpiHost alone{make_private_region({1, kLargestArena}), 0, spins, world.rank(), ""};
+  if (host.size() > 1 && host.rank() == 0)
+    alone.lack = format(
+        "/dev/shm: {} MiB are free, too little for the shared window of {} ranks: they exchange by MPI "
+        "messages, which is slower",
+        std::min(free_shared_memory(), options.window_limit) >> 20, host.size());
+  return alone;
+}
+
+}  // namespace hpt

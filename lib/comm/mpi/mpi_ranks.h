@@ -1,0 +1,55 @@
+// The MPI side of a rank: communicators of our own, the shared window of its host, and the making of a world
+// over any communicator (make_mpi_world is this over MPI_COMM_WORLD).
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/process_group.h"
+#include "comm/shared_memory/region.h"
+
+namespace hpt {
+
+struct MpiWorldOptions {
+  double deadline_s = 600;
+  bool remote_peers = false;  // treat each rank as a host of its own, so that all goes by messages
+  std::size_t window_limit = ~std::size_t{0};  // bytes of /dev/shm that may be taken
+};
+
+// World group over `comm`, called by all its ranks; prints a line where /dev/shm is too small for the window.
+std::unique_ptr<ProcessGroup> make_mpi_world_over(MPI_Comm comm, const MpiWorldOptions& options);
+
+// Throws Error naming `what` unless `code` is MPI_SUCCESS.
+void check_mpi(int code, const std::string& what);
+
+// A duplicate of a communicator, freed with the last group that uses it. Its errors come back as codes.
+class MpiComm {
+ public:
+  explicit MpiComm(MPI_Comm original);
+  ~MpiComm();
+  MpiComm(const MpiComm&) = delete;
+  MpiComm& operator=(const MpiComm&) = delete;
+
+  MPI_Comm get() const { return comm_; }
+  int rank() const;
+  int size() const;
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+// The ranks of one host and the memory they share.
+struct MpiHost {
+  Region region;
+  int place = 0;  // of this rank among them
+  bool spins = false;
+  int leader = 0;    // world rank of the first of them
+  std::string lack;  // why there is no window, told by one of them; else empty
+};
+
+MpiHost make_mpi_host(const MpiComm& world, const MpiWorldOptions& options);
+
+}  // namespace hpt
