@@ -6,11 +6,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LC_ALL=C.UTF-8 # decimal points and sort order, whatever the user's language
 # Open MPI refuses to start as root without these two; containers and CI are root.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-if command -v ccache >/dev/null; then
-  # Code is compiled for the machine at hand, so what one kind of CPU cached is no use to another.
-  CCACHE_NAMESPACE=hpt-$(sed -n '/^\(flags\|Features\)/{p;q}' /proc/cpuinfo | cksum | tr ' ' -)
-  export CCACHE_NAMESPACE CMAKE_CXX_COMPILER_LAUNCHER=ccache
-fi
+# Code is compiled for the machine at hand, so what ccache kept for one kind of CPU is no use to another.
+CCACHE_NAMESPACE=hpt-$(sed -n '/^\(flags\|Features\)/{p;q}' /proc/cpuinfo | cksum | tr ' ' -)
+export CCACHE_NAMESPACE
 
 die() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2
