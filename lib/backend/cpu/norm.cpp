@@ -61,7 +61,8 @@ void layer_norm_forward(const Stream& stream, const LayerNormForward& args) {
 
 template <typename T>
 void add_row_gradient(T* dx, const T* dy, const T* x, const T* gamma, std::int64_t h, RowStats<T> stats) {
-  const auto& [mean, rstd] = stats;
+  const T mean = stats.mean;
+  const T rstd = stats.rstd;
   const T size = static_cast<T>(h);
   const T mean_g = lane_sum<T>(h, [&](std::int64_t i) { return gamma[i] * dy[i]; }) / size;
   const T mean_gx =

@@ -50,17 +50,17 @@ inline T multiply_add(T a, T b, T c) {
 }
 
 // 1 / power! + r / (power + 1)! + ...: the tail of exp's series from `power` on, over r^power.
-template <typename T, int power>
+template <typename T, int kPower>
 inline T exp_series(T r) {
   constexpr T kCoefficient = [] {
     long double factorial = 1;
-    for (int i = 2; i <= power; ++i) factorial *= i;
+    for (int i = 2; i <= kPower; ++i) factorial *= i;
     return static_cast<T>(1 / factorial);
   }();
-  if constexpr (power == ExpTraits<T>::kDegree)
+  if constexpr (kPower == ExpTraits<T>::kDegree)
     return kCoefficient;
   else
-    return multiply_add(exp_series<T, power + 1>(r), r, kCoefficient);
+    return multiply_add(exp_series<T, kPower + 1>(r), r, kCoefficient);
 }
 
 template <typename T>
