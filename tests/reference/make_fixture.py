@@ -52,11 +52,14 @@ def shapes(d):
 
 
 def draw_parameters(d, rng):
-    """Four decimals: short in the file. Large enough that no part of the model is nearly linear."""
+    """Four decimals: short in the file. Large enough that no part of the model is nearly linear; queries and keys
+    smaller, so that the true gradient of a key's bias, zero, is not drowned in fp32's rounding of its large parts."""
     parameters = {}
     for name, shape in shapes(d).items():
         centre = 1.0 if name.endswith("weight") and len(shape) == 1 else 0.0
         spread = 0.8 if name.startswith("embedding") else 0.4
+        if ".query." in name or ".key." in name:
+            spread = 0.08
         values = [round(centre + rng.uniform(-spread, spread), 4) for _ in range(math.prod(shape))]
         parameters[name] = torch.tensor(values).reshape(shape).requires_grad_()
     return parameters

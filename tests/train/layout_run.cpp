@@ -112,7 +112,6 @@ LayoutResult train_in_layout(const LayoutRun& run) {
         into.add(parameter, parameter.*which, result.faults);
     };
     gather(initial, &LocalParameter::value);
-    if (run.before_steps) run.before_steps(engine);
     for (std::int64_t step = 1; step <= steps; ++step) {
       StepInput input;
       input.step = step;
@@ -122,12 +121,12 @@ LayoutResult train_in_layout(const LayoutRun& run) {
       const StepOutcome outcome = engine.train_step(input, load);
       const auto index = static_cast<std::size_t>(step - 1);
       gather(gradients[index], &LocalParameter::grad);
+      if (run.between_steps) run.between_steps(engine, step);
       const std::lock_guard lock(mutex);
       if (result.losses[index] != 0 && result.losses[index] != outcome.loss)
         result.faults.emplace_back("ranks were told different losses");
       result.losses[index] = outcome.loss;
       result.norms[index] = outcome.grad_norm;
-      if (run.after_step) run.after_step(engine, step);
     }
     gather(parameters, &LocalParameter::value);
   });

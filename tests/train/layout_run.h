@@ -39,9 +39,8 @@ struct LayoutRun {
   MadeUpData data;
   double lr = 0.1;  // constant
   PlanOptions plan;
-  // Called on every rank before the first step, and after each step under a lock.
-  std::function<void(RankEngine& engine)> before_steps;
-  std::function<void(RankEngine& engine, std::int64_t step)> after_step;
+  // Called on every rank, without a lock, after each step.
+  std::function<void(RankEngine& engine, std::int64_t step)> between_steps;
 };
 
 LayoutResult train_in_layout(const LayoutRun& run);

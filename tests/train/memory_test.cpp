@@ -1,0 +1,63 @@
+#include <catch2/catch.hpp>
+
+#include "comm/recording/recording_group.h"
+#include "train/layout_run.h"
+
+namespace hpt::testing {
+namespace {
+
+// Bytes of activations and scratch of rank 0, measured without data or peers.
+std::size_t planned_bytes(const RunConfig& config) {
+  const RunPlan plan = make_run_plan(config);
+  const auto world = make_recording_world(0, plan.mesh.world_size(), std::make_shared<Recording>());
+  Backend sizes = meta_backend();
+  sizes.attention.workspace_bytes = cpu_backend().attention.workspace_bytes;
+  RankEngine engine(plan, *world, sizes, Stream{}, EngineArenas{});
+  StepInput input;
+  input.step = 1;
+  input.num_predicted = 1;
+  engine.train_step(input, [](const MicroBatch&, std::int64_t) {});
+  return engine.arenas().activations.peak() + engine.arenas().workspace.peak();
+}
+
+std::size_t planned_bytes_at(std::int64_t seq_length) {
+  RunConfig config = case_t();
+  config.model.seq_length = seq_length;
+  config.batch.global = 1;
+  return planned_bytes(config);
+}
+
+TEST_CASE("activations and scratch grow linearly with the sequence, up to 8192") {
+  const double at_2048 = static_cast<double>(planned_bytes_at(2048));
+  const double at_8192 = static_cast<double>(planned_bytes_at(8192));
+  CHECK(at_8192 / at_2048 < 4.1);
+  CHECK(at_8192 / at_2048 > 3.0);
+}
+
+TEST_CASE("a steady step asks its arenas for nothing more than the measured ones hold") {
+  RunConfig config = case_t();
+  config.run.steps = 3;
+  LayoutRun run;
+  run.config = config;
+  run.data = {config.model.seq_length, config.model.vocab_size, false};
+  std::size_t after_first = 0;
+  std::size_t after_last = 0;
+  run.between_steps = [&](RankEngine& engine, std::int64_t step) {
+    (step == 1 ? after_first : after_last) = engine.arenas().peak_bytes();
+  };
+  train_in_layout(run);
+  CHECK(after_first > 0);
+  CHECK(after_first == after_last);
+}
+
+TEST_CASE("1F1B keeps min(p - i, m) micro-batches and GPipe all of them") {
+  RunConfig config = case_t();
+  config.parallel.pp = 4;
+  const std::size_t one_f_one_b = planned_bytes(config);
+  config.parallel.schedule = ScheduleKind::gpipe;
+  const std::size_t gpipe = planned_bytes(config);
+  CHECK(gpipe > 2 * one_f_one_b);  // 12 against 4 on the first stage
+}
+
+}  // namespace
+}  // namespace hpt::testing
