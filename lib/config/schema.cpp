@@ -29,11 +29,11 @@ class SectionTable {
   // `member` is what the key's value is kept in: a member of the section, or std::identity for the whole of
   // it.
   template <typename Member, typename Kind>
-  void add(std::string name, Member member, Kind kind, bool required = false) {
+  void add(const std::string& name, Member member, Kind kind, bool required = false) {
     const auto section = section_;
     fields_.push_back(
         {.section = name_,
-         .name = std::move(name),
+         .name = name,
          .required = required,
          .about = kind.about(),
          .read = [=](const YamlNode& node,

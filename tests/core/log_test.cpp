@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <regex>
 #include <sstream>
 #include <thread>
 
@@ -28,6 +27,12 @@ std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (std::size_t i = text.find(part); i != std::string::npos; i = text.find(part, i + 1)) ++found;
   return found;
+}
+
+// Every digit as a 9.
+std::string shape_of_digits(std::string text) {
+  for (char& c : text) c = c >= '0' && c <= '9' ? '9' : c;
+  return text;
 }
 
 class TemporaryFolder {
@@ -91,9 +96,8 @@ TEST_CASE("lines go to standard output, warnings to standard error, and both to 
   CHECK(run.status == 0);
   CHECK(run.out == "before\nstep 1 {} %v\n");
   CHECK(run.err == "warning: slow\n");
-  const std::string stamp = R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} )";
-  const std::regex wanted(stamp + R"(step 1 \{\} %v\n)" + stamp + "warning: slow\n");
-  CHECK(std::regex_match(text_of(folder.file("log.txt")), wanted));
+  CHECK(shape_of_digits(text_of(folder.file("log.txt"))) ==
+        "9999-99-99 99:99:99.999 step 9 {} %v\n9999-99-99 99:99:99.999 warning: slow\n");
 }
 
 TEST_CASE("the file is added to, never emptied") {
