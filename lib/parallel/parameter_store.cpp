@@ -64,7 +64,6 @@ ParameterStore::ParameterStore(const std::vector<ParameterRow>& rows, StoreShape
     if (!bucket_open) {
       bucket_begins.push_back(end);
       bucket_begin = end;
-      bucket_open = true;
     }
     for (Block& block : lay_out_unit(unit)) append(std::move(block));
     bucket_of_unit_[static_cast<std::size_t>(unit)] = static_cast<int>(bucket_begins.size()) - 1;

@@ -85,7 +85,9 @@ StoreShape store_shape(const RunPlan& plan, int pp_rank, int tp_rank, const Plan
   shape.bucket_bytes = options.bucket_bytes;
   shape.num_units = plan.spec.num_units();
   for (int chunk = 0; chunk < plan.config.parallel.virtual_stages; ++chunk)
-    shape.chunks.push_back(plan.stages[static_cast<std::size_t>(chunk * plan.config.parallel.pp + pp_rank)]);
+    shape.chunks.push_back(
+        plan.stages[static_cast<std::size_t>(chunk) * static_cast<std::size_t>(plan.config.parallel.pp) +
+                    static_cast<std::size_t>(pp_rank)]);
   return shape;
 }
 

@@ -1,6 +1,6 @@
 #include "train/step_reporter.h"
 
-#include <algorithm>
+#include <cmath>
 
 #include "core/clock.h"
 #include "telemetry/model_flops.h"
@@ -9,7 +9,7 @@ namespace hpt {
 namespace {
 
 std::string duration(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  const std::int64_t whole = std::llround(seconds);
   if (whole >= 3600) return format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return format("{}:{:02}", whole / 60, whole % 60);
 }
