@@ -79,9 +79,7 @@ int run_inspect(const InspectRequest& request) {
 void add_pack(CLI::App& data, std::function<int()>& run) {
   const auto request = std::make_shared<PackRequest>();
   CLI::App* command = data.add_subcommand("pack", "Make token files from text files, each one document");
-  command->add_option("--input", request->inputs, "Text files, UTF-8 or not")
-      ->required()
-      ->type_name("FILE");
+  command->add_option("--input", request->inputs, "Text files, UTF-8 or not")->required()->type_name("FILE");
   command->add_option("--output", request->output, "The token file to make")->required()->type_name("FILE");
   command->add_option("--tokenizer", request->tokenizer, "bytes")->capture_default_str();
   CLI::Option* valid =

@@ -1,5 +1,5 @@
-// MeshLayout: the world's ranks as points of a grid with named axes. Pure: no communication. An axis more (expert
-// parallel, say) changes nothing here.
+// MeshLayout: the world's ranks as points of a grid with named axes. Pure: no communication. An axis more
+// (expert parallel, say) changes nothing here.
 #pragma once
 
 #include <span>
@@ -16,8 +16,8 @@ struct MeshAxis {
 
 class MeshLayout {
  public:
-  // Axes from the fastest-varying one: neighbours along the first axis have neighbouring ranks. Names are unique,
-  // sizes at least 1.
+  // Axes from the fastest-varying one: neighbours along the first axis have neighbouring ranks. Names are
+  // unique, sizes at least 1.
   explicit MeshLayout(std::vector<MeshAxis> fastest_first);
 
   std::span<const MeshAxis> axes() const { return axes_; }
@@ -26,8 +26,8 @@ class MeshLayout {
   int size(std::span<const std::string> axes) const;  // of a fold: the product
 
   int coordinate(int rank, std::string_view axis) const;
-  std::vector<int> coordinates(int rank) const;              // in the order of axes()
-  int rank(std::span<const int> coordinates) const;          // the inverse
+  std::vector<int> coordinates(int rank) const;      // in the order of axes()
+  int rank(std::span<const int> coordinates) const;  // the inverse
 
   // The ranks that differ from `rank` only along the axes of the fold, ascending.
   std::vector<int> group(int rank, std::span<const std::string> fold) const;

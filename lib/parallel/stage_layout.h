@@ -21,9 +21,9 @@ struct UnitCosts {
   double head = 0;
 };
 
-// Units of each of num_stages stages, ascending and without gaps. `layers_per_stage` (empty = auto) gives the blocks of
-// each stage; auto minimises the heaviest stage's work and, among equals, gives earlier stages the spare ones.
-// Every stage gets at least one block: num_layers >= num_stages (else an Error of kind usage).
+// Units of each of num_stages stages, ascending and without gaps. `layers_per_stage` (empty = auto) gives the
+// blocks of each stage; auto minimises the heaviest stage's work and, among equals, gives earlier stages the
+// spare ones. Every stage gets at least one block: num_layers >= num_stages (else an Error of kind usage).
 std::vector<UnitRange> stage_units(std::int64_t num_layers, int num_stages,
                                    std::span<const std::int64_t> layers_per_stage, const UnitCosts& costs);
 

@@ -22,6 +22,6 @@ struct ScalarEvent {
 };
 
 // Event {1: wall_time, 2: step, 5: Summary {1: Value {1: tag, 2: simple_value}}}.
-std::string encode_scalar_event(const ScalarEvent& event);
+std::string encode_scalar_event(const ScalarEvent& scalar);
 
 }  // namespace hpt

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "core/format.h"
 #include "telemetry/append_file.h"
@@ -37,18 +38,21 @@ void open_event_file(AppendFile& file, const std::string& folder, const Warn& wa
 }  // namespace
 
 struct TensorBoardWriter::Impl {
+  Warn warn;
   AppendFile file;
   std::string waiting;  // whole records
 };
 
 TensorBoardWriter::TensorBoardWriter(const std::string& folder, Warn warn) : impl_(std::make_unique<Impl>()) {
+  impl_->warn = std::move(warn);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    if (warn) warn(format("{}: can't make it: {}; training goes on without it", folder, error.message()));
+    if (impl_->warn)
+      impl_->warn(format("{}: can't make it: {}; training goes on without it", folder, error.message()));
     return;
   }
-  open_event_file(impl_->file, folder, warn);
+  open_event_file(impl_->file, folder, impl_->warn);
   impl_->file.append(frame_record(encode_version_event(wall_time_s())));
 }
 

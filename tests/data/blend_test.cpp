@@ -27,6 +27,7 @@ void check_prefixes(const Blend& blend, const std::vector<double>& shares, std::
 std::vector<double> shares_of(const std::vector<double>& weights) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<double> shares;
+  shares.reserve(weights.size());
   for (const double weight : weights) shares.push_back(weight / sum);
   return shares;
 }

@@ -20,10 +20,11 @@ TEST_CASE("visible text passes and everything that could steer a terminal is esc
 
 TEST_CASE("bytes that are no UTF-8 are escaped one by one") {
   CHECK(printable("\xff", Newlines::kept) == "\\xff");
-  CHECK(printable("\xc3", Newlines::kept) == "\\xc3");                             // cut off
-  CHECK(printable("\xc3(", Newlines::kept) == "\\xc3(");                           // no continuation
-  CHECK(printable("\xc0\x8a", Newlines::kept) == "\\xc0\\x8a");                    // overlong newline
-  CHECK(printable("\xe0\x80\x8a", Newlines::kept) == "\\xe0\\x80\\x8a");           // overlong
-  CHECK(printable("\xed\xa0\x80", Newlines::kept) == "\\xed\\xa0\\x80");           // surrogate
+  CHECK(printable("\xc3", Newlines::kept) == "\\xc3");                    // cut off
+  CHECK(printable("\xc3(", Newlines::kept) == "\\xc3(");                  // no continuation
+  CHECK(printable("\xc0\x8a", Newlines::kept) == "\\xc0\\x8a");           // overlong newline
+  CHECK(printable("\xe0\x80\x8a", Newlines::kept) == "\\xe0\\x80\\x8a");  // overlong
+  CHECK(printable("\xe0\x82\xa9", Newlines::kept) == "\\xe0\\x82\\xa9");  // overlong, of a visible sign
+  CHECK(printable("\xed\xa0\x80", Newlines::kept) == "\\xed\\xa0\\x80");  // surrogate
   CHECK(printable("\xf4\x90\x80\x80", Newlines::kept) == "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
 }
