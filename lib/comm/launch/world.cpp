@@ -52,6 +52,7 @@ int launch_threads(int num_ranks, const std::string& origin, const LaunchOptions
   const auto worlds = make_thread_worlds(num_ranks, options.deadline_s);
   FirstFailure failure;
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(num_ranks));
   for (int rank = 0; rank < num_ranks; ++rank)
     threads.emplace_back([&, rank] {
       ProcessGroup& world = *worlds[static_cast<std::size_t>(rank)];
