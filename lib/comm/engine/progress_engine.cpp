@@ -1,6 +1,7 @@
 #include "comm/engine/progress_engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/clock.h"
@@ -71,7 +72,7 @@ void ProgressEngine::pause(std::uint32_t seen, int round) {
   Doorbell& bell = *signals_.bells[static_cast<std::size_t>(signals_.own)];
   if (polls()) {
     if (options_.spins && round < kLooksBeforeSleep) return;
-    const double poll = kFirstPoll * static_cast<double>(1 + round / 8);
+    const double poll = kFirstPoll * std::floor(1 + round / 8.0);
     return sleep_until_rung(bell, seen, std::min(poll, kLongestPoll));
   }
   for (int look = 0; options_.spins && look < kLooksBeforeSleep; ++look) {

@@ -11,7 +11,7 @@ constexpr int kNoGroup = 0;
 class AbortListener final : public Op {
  public:
   AbortListener(ProgressEngine& engine, std::shared_ptr<MpiComm> comm)
-      : Op(engine), engine_(engine), comm_(comm) {
+      : Op(engine), engine_(engine), comm_(std::move(comm)) {
     requests_.receive(*comm_, &told_, sizeof(told_), MPI_ANY_SOURCE, tag_of(kNoGroup, MpiTag::header));
   }
 

@@ -87,6 +87,7 @@ std::unique_ptr<ProcessGroup> MpiGroup::split(const std::string& name,
     return std::make_unique<MpiGroup>(
         std::make_shared<MpiMembers>(MpiMembers{std::move(members), own, group}));
   std::vector<std::size_t> blocks;
+  blocks.reserve(part.size());
   for (int member : part)
     blocks.push_back(static_cast<std::size_t>(all[static_cast<std::size_t>(member)][0]));
   return std::make_unique<SharedMemoryGroup>(

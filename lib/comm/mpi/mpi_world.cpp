@@ -31,6 +31,7 @@ Membership world_members(const std::vector<Introduction>& all, int rank) {
   members.rank = rank;
   members.world_ranks.resize(all.size());
   std::iota(members.world_ranks.begin(), members.world_ranks.end(), 0);
+  members.host_places.reserve(all.size());
   for (const Introduction& one : all) members.host_places.push_back(one.place);
   return members;
 }
@@ -49,6 +50,7 @@ std::unique_ptr<ProcessGroup> make_mpi_world_over(MPI_Comm comm, const MpiWorldO
   Membership members = world_members(all, world->rank());
   if (!spans_hosts) {
     std::vector<std::size_t> blocks;
+    blocks.reserve(all.size());
     for (const Introduction& one : all) blocks.push_back(one.block);
     return std::make_unique<SharedMemoryGroup>(
         std::make_shared<SharedMembers>(host, std::move(members), blocks));

@@ -42,7 +42,7 @@ Region make_private_region(const RegionShape& shape) {
   return Region(static_cast<char*>(base), shape, std::move(keep));
 }
 
-RegionArena::RegionArena(Region region, int rank)
+RegionArena::RegionArena(const Region& region, int rank)
     : next_(region.arena_offset(rank)), end_(next_ + region.shape().arena_bytes) {}
 
 std::size_t RegionArena::allocate(std::size_t num_bytes) {

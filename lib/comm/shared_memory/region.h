@@ -54,7 +54,7 @@ Region make_private_region(const RegionShape& shape);
 // Hands out one rank's arena, front to back; a run makes its groups once and keeps them.
 class RegionArena {
  public:
-  RegionArena(Region region, int rank);
+  RegionArena(const Region& region, int rank);
 
   // Offset in the region, a multiple of 64. Throws Error when the arena is full.
   std::size_t allocate(std::size_t num_bytes);
