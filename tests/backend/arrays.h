@@ -24,9 +24,9 @@ struct Array {
       : shape(of), values(static_cast<std::size_t>(of.num_elements()), value) {}
   Array(const Shape& of, std::vector<T> with) : shape(of), values(std::move(with)) {}
 
-  operator Tensor() {
-    return {values.data(), DTypeOf<T>::value, shape};
-  }  // NOLINT(google-explicit-constructor)
+  // Implicit, so that a call reads as the contract does.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator Tensor() { return {values.data(), DTypeOf<T>::value, shape}; }
   Tensor tensor() { return *this; }
   T& operator[](std::int64_t i) { return values[static_cast<std::size_t>(i)]; }
   const T& operator[](std::int64_t i) const { return values[static_cast<std::size_t>(i)]; }

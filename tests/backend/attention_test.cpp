@@ -70,7 +70,7 @@ Plain plain_attention(const Attention<T>& of) {
   for (std::int64_t bi = 0; bi < b; ++bi)
     for (std::int64_t head = 0; head < heads; ++head) {
       const std::int64_t kv = head / (heads / kv_heads);
-      const auto at = [&](std::int64_t position, std::int64_t slot) {
+      const auto at = [&, b = b, d = d](std::int64_t position, std::int64_t slot) {
         return (position * b + bi) * width + slot * d;
       };
       for (std::int64_t i = 0; i < s; ++i) {
