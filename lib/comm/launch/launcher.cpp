@@ -1,9 +1,7 @@
 #include "comm/launch/launcher.h"
 
-#include <array>
 #include <charconv>
-#include <cstdlib>
-#include <string_view>
+#include <cstring>
 
 #include "core/error.h"
 
@@ -11,42 +9,47 @@ namespace hpt {
 namespace {
 
 struct Variables {
-  const char* launcher;
-  const char* marker;  // must be set too, where given
+  const char* launcher;  // as messages call it
   const char* rank;
   const char* size;
 };
 
-constexpr std::array<Variables, 3> kLaunchers = {{
-    {"mpirun", nullptr, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-    {"PMI launcher", nullptr, "PMI_RANK", "PMI_SIZE"},
-    {"srun", "SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
-}};
+int number_of(const char* name, const char* text) {
+  int number = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, number);
+  if (error != std::errc{} || stop != end || number < 0)
+    fail(ErrorKind::usage, "{}: the launcher says '{}', which is no number of a rank", name, text);
+  return number;
+}
 
-int number(const char* name, const char* text) {
-  int value = 0;
-  const std::string_view digits(text);
-  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (fault != std::errc{} || end != digits.data() + digits.size() || value < 0)
-    fail(ErrorKind::usage, "{}: '{}' is not a rank or a number of ranks; the launcher sets it", name, text);
-  return value;
+Launcher read(const Variables& names, const Variable& variable) {
+  Launcher found;
+  found.rank = number_of(names.rank, variable(names.rank));
+  const char* size = variable(names.size);
+  found.size = size == nullptr ? 0 : number_of(names.size, size);
+  if (size != nullptr && found.rank >= found.size)
+    fail(ErrorKind::usage, "{}: rank {} is not one of the launcher's {} ranks ({})", names.rank, found.rank,
+         found.size, names.size);
+  found.command = size == nullptr ? names.launcher : format("{} -n {}", names.launcher, found.size);
+  return found;
 }
 
 }  // namespace
 
-std::optional<LauncherPlace> find_launcher() {
-  for (const Variables& variables : kLaunchers) {
-    const char* rank = std::getenv(variables.rank);
-    const char* size = std::getenv(variables.size);
-    const bool marked = variables.marker == nullptr || std::getenv(variables.marker) != nullptr;
-    if (rank == nullptr || size == nullptr || !marked) continue;
-    const LauncherPlace place{variables.launcher, number(variables.rank, rank), number(variables.size, size)};
-    if (place.rank >= place.world_size)
-      fail(ErrorKind::usage, "{}: rank {} is outside a world of {}", variables.rank, place.rank,
-           place.world_size);
-    return place;
-  }
-  return std::nullopt;
+Launcher find_launcher(const Variable& variable) {
+  const bool slurm_step = variable("SLURM_STEP_ID") != nullptr && variable("SLURM_PROCID") != nullptr;
+  if (variable("OMPI_COMM_WORLD_RANK") != nullptr)
+    return read({"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, variable);
+  if (variable("PMIX_RANK") != nullptr)
+    return slurm_step ? read({"srun", "PMIX_RANK", "SLURM_STEP_NUM_TASKS"}, variable)
+                      : read({"PMIx launcher", "PMIX_RANK", "PMIX_SIZE"}, variable);
+  const bool pmi = variable("PMI_RANK") != nullptr;
+  if (!pmi && !slurm_step) return {};
+  Launcher found = slurm_step ? read({"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}, variable)
+                              : read({"mpiexec", "PMI_RANK", "PMI_SIZE"}, variable);
+  if (slurm_step) found.no_peers = "its ranks cannot find each other without PMIx (try srun --mpi=pmix)";
+  return found;
 }
 
 }  // namespace hpt

@@ -1,20 +1,24 @@
-// Who this process is, by its launcher's environment variables.
+// Who started this process, read from the variables that launchers set.
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <string>
 
 namespace hpt {
 
-struct LauncherPlace {
-  std::string launcher;  // "mpirun", "srun", "PMI launcher"
+struct Launcher {
   int rank = 0;
-  int world_size = 1;
+  int size = 1;          // 0: the launcher does not say
+  std::string command;   // "mpirun -n 8"; empty without a launcher
+  std::string no_peers;  // why MPI's start-up cannot find the other ranks; else empty
+
+  bool starts_many() const { return size != 1; }
 };
 
-// OMPI_COMM_WORLD_RANK first, then PMI_RANK, then SLURM_STEP_ID with SLURM_PROCID: under mpirun inside a
-// SLURM job SLURM_PROCID is inherited and wrong. Nothing: started by hand, a world of one. Error of kind
-// usage where a variable is no number.
-std::optional<LauncherPlace> find_launcher();
+using Variable = std::function<const char*(const char* name)>;  // like getenv
+
+// OMPI_COMM_WORLD_RANK first, then PMIx, PMI, then SLURM's: under mpirun inside a SLURM job SLURM_PROCID is
+// inherited and wrong. Throws a usage Error for values that are no rank or no size.
+Launcher find_launcher(const Variable& variable);
 
 }  // namespace hpt

@@ -33,6 +33,10 @@ struct LaunchOptions {
 // (MPI_THREAD_FUNNELED; less is refused), refuses a launcher that says N ranks while MPI sees another number.
 int launch(const LaunchOptions& options, const std::function<void(RankContext&)>& body);
 
+// Whether this process is the one that tells what goes wrong before launch(), such as a wrong option: the
+// first rank of a launcher, or a process without one.
+bool speaks_for_job();
+
 // True once SIGTERM, SIGINT or SIGUSR1 has come to this process; launch() installs the handlers.
 bool stop_requested();
 

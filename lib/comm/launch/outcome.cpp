@@ -1,0 +1,82 @@
+#include "comm/launch/outcome.h"
+
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+namespace hpt {
+namespace {
+
+bool names_rank(const std::string& message, int rank) {
+  const std::string name = format("rank {}", rank);
+  for (std::size_t at = message.find(name); at != std::string::npos; at = message.find(name, at + 1)) {
+    const std::size_t after = at + name.size();
+    if (after == message.size() || std::isdigit(static_cast<unsigned char>(message[after])) == 0) return true;
+  }
+  return false;
+}
+
+Outcome failure(const RankContext& context, const std::string& message) {
+  const bool plain = context.world_size == 1 || names_rank(message, context.rank);
+  return {OutcomeKind::runtime, plain ? message : format("rank {}: {}", context.rank, message)};
+}
+
+Outcome outcome_of(const RankContext& context, const Error& error) {
+  switch (error.kind()) {
+    case ErrorKind::usage:
+      return {OutcomeKind::usage, error.what()};
+    case ErrorKind::stopped:
+      return {OutcomeKind::stopped, error.what()};
+    case ErrorKind::aborted:
+      return {OutcomeKind::aborted, error.what()};
+    case ErrorKind::runtime:
+      break;
+  }
+  return failure(context, error.what());
+}
+
+Outcome run_caught(RankContext& context, const std::function<void(RankContext&)>& body) {
+  try {
+    body(context);
+    return {};
+  } catch (const Error& error) {
+    return outcome_of(context, error);
+  } catch (const std::bad_alloc&) {
+    return failure(context, "out of memory");
+  } catch (const std::exception& error) {
+    return failure(context, error.what());
+  } catch (...) {
+    return failure(context, "an exception of an unknown type");
+  }
+}
+
+}  // namespace
+
+Outcome run_rank(RankContext& context, const std::function<void(RankContext&)>& body) {
+  Outcome outcome = run_caught(context, body);
+  if (outcome.failed()) context.world->abort();
+  return outcome;
+}
+
+int exit_code(OutcomeKind kind) {
+  if (kind == OutcomeKind::done) return 0;
+  return kind == OutcomeKind::usage ? 2 : 1;
+}
+
+Verdict agree(std::span<const OutcomeKind> outcomes) {
+  constexpr std::array kByWeight = {OutcomeKind::runtime, OutcomeKind::usage, OutcomeKind::stopped,
+                                    OutcomeKind::aborted};
+  for (const OutcomeKind kind : kByWeight)
+    for (std::size_t rank = 0; rank < outcomes.size(); ++rank)
+      if (outcomes[rank] == kind) return {exit_code(kind), static_cast<int>(rank)};
+  return {};
+}
+
+void print_line(const std::string& message) {
+  std::fprintf(stderr, "%s\n", message.c_str());
+  std::fflush(stderr);
+}
+
+}  // namespace hpt

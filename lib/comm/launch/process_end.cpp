@@ -1,0 +1,53 @@
+// Signals and exit() belong to the process, so what they tell has to be global.
+#include "comm/launch/process_end.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "comm/launch/world.h"
+
+namespace hpt {
+namespace {
+
+volatile std::sig_atomic_t stop_signal_came = 0;
+constexpr int kNoRank = -1;
+thread_local int running_rank = kNoRank;
+
+extern "C" void note_stop(int) {
+  stop_signal_came = 1;
+}
+
+void refuse_exit() {
+  if (running_rank == kNoRank) return;
+  std::fprintf(stderr, "rank %d: exit() was called in the middle of the run\n", running_rank);
+  std::fflush(nullptr);
+  _exit(1);
+}
+
+}  // namespace
+
+bool stop_requested() {
+  return stop_signal_came != 0;
+}
+
+void install_stop_handlers() {
+  struct sigaction action {};
+  action.sa_handler = note_stop;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaction(signal, &action, nullptr);
+}
+
+RunningRank::RunningRank(int rank) {
+  [[maybe_unused]] static const int registered = std::atexit(refuse_exit);
+  running_rank = rank;
+}
+
+RunningRank::~RunningRank() {
+  running_rank = kNoRank;
+}
+
+}  // namespace hpt

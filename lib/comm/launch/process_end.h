@@ -1,0 +1,20 @@
+// How this process may be made to end from outside the code of a rank: by a signal that asks it to stop, or
+// by a call of exit() somewhere in the middle of the run.
+#pragma once
+
+namespace hpt {
+
+// SIGTERM, SIGINT and SIGUSR1 set what stop_requested() tells. For the life of the process.
+void install_stop_handlers();
+
+// While one of these lives in a thread, exit() called in that thread is told as its rank's failure and ends
+// the process with 1, whatever exit() was called with: the other ranks could not go on.
+class RunningRank {
+ public:
+  explicit RunningRank(int rank);
+  ~RunningRank();
+  RunningRank(const RunningRank&) = delete;
+  RunningRank& operator=(const RunningRank&) = delete;
+};
+
+}  // namespace hpt

@@ -1,0 +1,90 @@
+// A program for launch_test.cpp: launches ranks that end in many ways. Arguments: --local's number or 0, the
+// way, and the rank that goes it.
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "comm/launch/world.h"
+#include "core/error.h"
+
+namespace hpt {
+namespace {
+
+void sleep_for(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+using Way = std::function<void(RankContext&)>;
+
+void receive_from_self(RankContext& rank) {
+  int never = 0;
+  rank.world->recv({&never, DType::i32, {1}}, rank.rank, {}).join();
+}
+
+// What the chosen rank does; the others then meet in a barrier, but where the name says otherwise.
+const std::map<std::string, Way>& ways() {
+  static const std::map<std::string, Way> all = {
+      {"done", [](RankContext&) {}},
+      {"runtime", [](RankContext&) { fail(ErrorKind::runtime, "step 3: the disk is full"); }},
+      {"usage", [](RankContext&) { fail(ErrorKind::usage, "run.yaml:1:1: wrong"); }},
+      {"stopped", [](RankContext&) { fail(ErrorKind::stopped, "step 3: stopped, nothing was saved"); }},
+      {"bad_alloc", [](RankContext&) { throw std::bad_alloc(); }},
+      {"logic", [](RankContext&) { throw std::logic_error("a vector is too short"); }},
+      {"number", [](RankContext&) { throw 7; }},
+      {"exit", [](RankContext&) { std::exit(0); }},
+      {"quit", [](RankContext&) { _exit(0); }},
+      {"kill", [](RankContext&) { raise(SIGKILL); }},
+      {"deadline", receive_from_self},
+      {"mismatch",
+       [](RankContext& rank) {
+         std::int64_t x = 0;
+         rank.world->all_reduce({&x, DType::i64, {1}}, ReduceOp::sum, {}).join();
+       }},
+      {"abort", [](RankContext& rank) { rank.world->abort(); }},
+      {"who",
+       [](RankContext& rank) {
+         std::printf("%d of %d, %d of %d here, %s\n", rank.rank, rank.world_size, rank.local_rank,
+                     rank.ranks_on_host, rank.origin.c_str());
+       }},
+      {"signal",
+       [](RankContext&) {
+         std::puts("ready");
+         std::fflush(stdout);
+         while (!stop_requested()) sleep_for(0.01);
+         fail(ErrorKind::stopped, "stopped by a signal");
+       }},
+  };
+  return all;
+}
+
+int run(int argc, char** argv) {
+  if (argc < 3) return 9;
+  LaunchOptions options;
+  options.local_ranks = std::atoi(argv[1]);
+  options.deadline_s = 5;
+  std::string way = argv[2];
+  const int chosen = argc > 3 ? std::atoi(argv[3]) : -1;  // -1: all
+  const bool others_compute = argc > 4;
+  const int code = launch(options, [&](RankContext& rank) {
+    if (chosen < 0 || rank.rank == chosen) ways().at(way)(rank);
+    if (others_compute && rank.rank != chosen) sleep_for(300);
+    rank.world->barrier();
+  });
+  if (code == 0 && speaks_for_job()) std::puts("ended well");
+  return code;
+}
+
+}  // namespace
+}  // namespace hpt
+
+int main(int argc, char** argv) {
+  return hpt::run(argc, argv);
+}

@@ -1,0 +1,223 @@
+// How ranks are launched and how a job ends, through a program of its own: as threads, and under mpirun.
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "comm/launch/launcher.h"
+#include "comm/launch/outcome.h"
+#include "core/error.h"
+#include "e2e/run_binary.h"
+
+namespace hpt {
+namespace {
+
+constexpr double kSoon = 30;  // s; ranks that compute would take 300
+
+// Ranks as processes are not for the thread sanitizer: MPI itself was not built with it.
+#ifdef __SANITIZE_THREAD__
+constexpr bool kWithMpirun = false;
+#else
+constexpr bool kWithMpirun = true;
+#endif
+
+enum class Ranks { threads, processes };
+
+std::vector<Ranks> all_ranks() {
+  if (kWithMpirun) return {Ranks::threads, Ranks::processes};
+  return {Ranks::threads};
+}
+
+e2e::Command launch_command(Ranks ranks, int num_ranks, const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {HPT_LAUNCH_PROGRAM,
+                                    ranks == Ranks::threads ? std::to_string(num_ranks) : "0"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return {ranks == Ranks::threads ? words : e2e::under_mpirun(num_ranks, words)};
+}
+
+// Runs on 3 ranks of either kind.
+void expect_end(const std::vector<std::string>& arguments, int code, const std::string& told) {
+  for (const Ranks ranks : all_ranks()) {
+    const e2e::Outcome outcome = e2e::run(launch_command(ranks, 3, arguments));
+    INFO(outcome.err);
+    INFO((ranks == Ranks::threads ? "threads: " : "mpirun: ") << arguments.front());
+    CHECK(outcome.exit_code == code);
+    if (!told.empty()) CHECK(outcome.count_err_lines(told) == 1);
+    CHECK(outcome.seconds < kSoon);
+    CHECK((outcome.out.find("ended well") != std::string::npos) == (code == 0));
+    if (ranks == Ranks::threads) CHECK(outcome.count_err_lines("") == (told.empty() ? 0 : 1));
+  }
+}
+
+TEST_CASE("ranks that all return end the job with 0 and say nothing") {
+  expect_end({"done"}, 0, "");
+}
+
+TEST_CASE("a rank that fails ends all, its reason is printed once with its rank") {
+  expect_end({"runtime", "1"}, 1, "rank 1: step 3: the disk is full");
+  expect_end({"bad_alloc", "2"}, 1, "rank 2: out of memory");
+  expect_end({"logic", "0"}, 1, "rank 0: a vector is too short");
+  expect_end({"number", "0"}, 1, "rank 0: an exception of an unknown type");
+}
+
+TEST_CASE("a rank that fails ends ranks that compute, soon") {
+  expect_end({"runtime", "2", "others compute"}, 1, "rank 2: step 3: the disk is full");
+}
+
+TEST_CASE("a fault that all ranks find is printed once") {
+  expect_end({"usage"}, 2, "run.yaml:1:1: wrong");
+  expect_end({"runtime"}, 1, "the disk is full");
+  expect_end({"stopped"}, 1, "nothing was saved");
+}
+
+TEST_CASE("a usage fault of one rank ends the others") {
+  expect_end({"usage", "1"}, 2, "run.yaml:1:1: wrong");
+  expect_end({"usage", "1", "others compute"}, 2, "run.yaml:1:1: wrong");
+}
+
+TEST_CASE("a wait past the deadline and peers that disagree end the job with their names") {
+  expect_end({"deadline", "1", "others compute"}, 1, "rank 1: group world: recv of 1 i32 waits for rank 1");
+  expect_end({"mismatch", "2"}, 1, "here meets");
+}
+
+TEST_CASE("an abort without a reason still ends the job with an error") {
+  expect_end({"abort", "1"}, 1, "ended because another rank failed");
+}
+
+TEST_CASE("a rank that calls exit(0) in the middle of the run makes the job fail") {
+  expect_end({"exit", "1", "others compute"}, 1, "rank 1: exit() was called in the middle of the run");
+}
+
+TEST_CASE("a rank that dies without a word makes the job fail") {
+  if (!kWithMpirun) return;
+  for (const std::string way : {"quit", "kill"}) {
+    const e2e::Outcome outcome = e2e::run(launch_command(Ranks::processes, 3, {way, "1", "others compute"}));
+    INFO(way << ": " << outcome.err);
+    CHECK(outcome.exit_code != 0);
+    CHECK(outcome.seconds < kSoon);
+  }
+}
+
+TEST_CASE("a rank knows its place and how it was started") {
+  for (const Ranks ranks : all_ranks()) {
+    const e2e::Outcome outcome = e2e::run(launch_command(ranks, 3, {"who"}));
+    const std::string origin = ranks == Ranks::threads ? "--local 3" : "mpirun -n 3";
+    for (const std::string rank : {"0", "1", "2"})
+      CHECK(outcome.out.find(rank + " of 3, " + rank + " of 3 here, " + origin + "\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("a process without a launcher is a world of one, and so is one rank of a launcher") {
+  const e2e::Outcome alone = e2e::run({{HPT_LAUNCH_PROGRAM, "0", "who"}});
+  CHECK(alone.out == "0 of 1, 0 of 1 here, started without a launcher\nended well\n");
+  CHECK(alone.exit_code == 0);
+  const e2e::Outcome failed = e2e::run({{HPT_LAUNCH_PROGRAM, "0", "runtime"}});
+  CHECK(failed.err == "step 3: the disk is full\n");
+  CHECK(failed.exit_code == 1);
+  if (!kWithMpirun) return;
+  const e2e::Outcome launched = e2e::run({e2e::under_mpirun(1, {HPT_LAUNCH_PROGRAM, "0", "who"})});
+  CHECK(launched.out == "0 of 1, 0 of 1 here, mpirun -n 1\nended well\n");
+}
+
+TEST_CASE("SIGTERM, SIGINT and SIGUSR1 ask the ranks to stop") {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    e2e::Process process(launch_command(Ranks::threads, 2, {"signal"}));
+    while (process.running() && process.out() != "ready\nready\n")
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    process.send(signal);
+    const e2e::Outcome outcome = process.wait();
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.err == "stopped by a signal\n");
+  }
+}
+
+TEST_CASE("a launcher whose ranks MPI does not see is refused, once") {
+  // Two processes that believe to be two ranks, as another MPI's launcher would start them.
+  for (const std::string rank : {"0", "1"}) {
+    e2e::Command command{{HPT_LAUNCH_PROGRAM, "0", "done"}};
+    command.environment = {"PMI_RANK=" + rank, "PMI_SIZE=2"};
+    if (!kWithMpirun) return;
+    const e2e::Outcome outcome = e2e::run(command);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.count_err_lines("mpiexec -n 2: the launcher started 2 ranks but MPI sees 1") ==
+          (rank == "0" ? 1 : 0));
+  }
+}
+
+TEST_CASE("--local under a launcher, and srun without PMIx, are refused, once") {
+  for (const std::string rank : {"0", "1"}) {
+    e2e::Command local{{HPT_LAUNCH_PROGRAM, "2", "done"}};
+    local.environment = {"OMPI_COMM_WORLD_RANK=" + rank, "OMPI_COMM_WORLD_SIZE=4"};
+    const e2e::Outcome refused = e2e::run(local);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.err ==
+          (rank == "0" ? "--local 2: mpirun -n 4 started this process too; use one of them\n" : ""));
+
+    e2e::Command srun{{HPT_LAUNCH_PROGRAM, "0", "done"}};
+    srun.environment = {"SLURM_STEP_ID=0", "SLURM_PROCID=" + rank, "SLURM_STEP_NUM_TASKS=4"};
+    const e2e::Outcome alone = e2e::run(srun);
+    CHECK(alone.exit_code == 2);
+    CHECK(alone.count_err_lines("srun -n 4: its ranks cannot find each other without PMIx") ==
+          (rank == "0" ? 1 : 0));
+  }
+}
+
+Launcher launcher_with(const std::map<std::string, std::string>& variables) {
+  return find_launcher([&](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST_CASE("who is who is read from Open MPI first, then PMIx, PMI and SLURM's step") {
+  CHECK_FALSE(launcher_with({}).starts_many());
+  // A batch script: a SLURM_PROCID without a step.
+  CHECK_FALSE(launcher_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}).starts_many());
+  const std::map<std::string, std::string> step = {
+      {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}};
+
+  auto both = step;
+  both.insert({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "8"}, {"PMIX_RANK", "3"}});
+  CHECK(launcher_with(both).rank == 3);
+  CHECK(launcher_with(both).command == "mpirun -n 8");
+  CHECK(launcher_with(both).no_peers.empty());
+
+  auto pmix = step;
+  pmix.insert({"PMIX_RANK", "1"});
+  CHECK(launcher_with(pmix).rank == 1);
+  CHECK(launcher_with(pmix).command == "srun -n 2");
+  CHECK(launcher_with(pmix).no_peers.empty());
+  CHECK(launcher_with({{"PMIX_RANK", "1"}}).size == 0);
+  CHECK(launcher_with({{"PMIX_RANK", "1"}}).starts_many());
+
+  CHECK(launcher_with({{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}}).command == "mpiexec -n 4");
+  CHECK(launcher_with(step).size == 2);
+  CHECK_FALSE(launcher_with(step).no_peers.empty());
+}
+
+TEST_CASE("launcher variables that are no ranks are refused by name") {
+  for (const auto& [rank, size] : std::vector<std::pair<std::string, std::string>>{
+           {"x", "2"}, {"1", "two"}, {"-1", "2"}, {"2", "2"}, {"", "2"}, {"0", "0"}}) {
+    INFO(rank << " of " << size);
+    CHECK_THROWS_AS(launcher_with({{"PMI_RANK", rank}, {"PMI_SIZE", size}}), Error);
+  }
+}
+
+TEST_CASE("the ranks' outcomes make one code and one speaker") {
+  using Kinds = std::vector<OutcomeKind>;
+  const auto [done, usage, runtime, stopped, aborted] =
+      std::array{OutcomeKind::done, OutcomeKind::usage, OutcomeKind::runtime, OutcomeKind::stopped,
+                 OutcomeKind::aborted};
+  auto verdict = [](const Kinds& kinds) {
+    const Verdict found = agree(kinds);
+    return std::pair(found.code, found.speaker);
+  };
+  CHECK(verdict({done, done}) == std::pair(0, -1));
+  CHECK(verdict({usage, usage}) == std::pair(2, 0));
+  CHECK(verdict({aborted, usage, done}) == std::pair(2, 1));
+  CHECK(verdict({usage, aborted, runtime}) == std::pair(1, 2));
+  CHECK(verdict({stopped, stopped}) == std::pair(1, 0));
+  CHECK(verdict({done, aborted}) == std::pair(1, 1));
+}
+
+}  // namespace
+}  // namespace hpt
