@@ -3,9 +3,9 @@
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
+#include <ctime>
 
 #include "config/text.h"
-#include "core/clock.h"
 #include "core/counter_rng.h"
 #include "core/error.h"
 
@@ -119,6 +119,17 @@ long peak_mebibytes() {
   return usage.ru_maxrss / 1024;
 }
 
+double cpu_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+// A sanitizer keeps what is freed, so that the peak says nothing.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kPeakIsTrue = false;
+#else
+constexpr bool kPeakIsTrue = true;
+#endif
+
 TEST_CASE("hostile texts are answered within a second and 64 MiB") {
   const std::size_t n = kMaxConfigBytes;
   std::string stairs;
@@ -150,7 +161,7 @@ TEST_CASE("hostile texts are answered within a second and 64 MiB") {
                                             times("k: 1\n", n / 5)};
   const long before = peak_mebibytes();
   for (const std::string& text : hostile) {
-    const double start = seconds_now();
+    const double start = cpu_seconds();
     try {
       parse_yaml(text, kFile);
     } catch (const Error& error) {
@@ -158,9 +169,9 @@ TEST_CASE("hostile texts are answered within a second and 64 MiB") {
       CHECK(std::string(error.what()).size() < 1000);
     }
     CAPTURE(text.substr(0, 20));
-    CHECK(seconds_now() - start < 1.0);
+    CHECK(cpu_seconds() - start < 1.0);
   }
-  CHECK(peak_mebibytes() - before < 64);
+  if (kPeakIsTrue) CHECK(peak_mebibytes() - before < 64);
 }
 
 TEST_CASE("any UTF-8 text survives being written as a quoted scalar and read again") {
