@@ -197,6 +197,7 @@ TEST_CASE("lines of several threads are never mixed") {
   in_child(folder, folder.file("out"), [&] {
     Log log(Log::Voice::speaks);
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&log, t] {
         for (int i = 0; i < 200; ++i) log.info(std::string(50, static_cast<char>('a' + t)));
