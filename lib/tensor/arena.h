@@ -44,6 +44,7 @@ class Arena {
 
   const std::string& name() const { return name_; }
   bool measures() const { return block_ == nullptr && capacity_ == 0; }
+  std::size_t capacity() const { return capacity_; }  // 0 for one that measures
   std::size_t used() const { return used_; }
   std::size_t peak() const { return peak_; }
 

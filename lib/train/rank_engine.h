@@ -21,6 +21,11 @@ struct EngineArenas {
   Arena activations{"activations"};
   Arena workspace{"workspace"};
 
+  // Of real arenas: what the plan gave them. Of measuring ones: 0.
+  std::size_t planned_bytes() const {
+    return parameters.capacity() + gradients.capacity() + optimizer.capacity() + activations.capacity() +
+           workspace.capacity();
+  }
   std::size_t peak_bytes() const {
     return parameters.peak() + gradients.peak() + optimizer.peak() + activations.peak() + workspace.peak();
   }

@@ -52,10 +52,11 @@ void log_start(const RunPlan& plan, const RankEngine& engine, const Stream& stre
   log.info(format(
       "memory of rank 0: parameters {:.1f} MB, gradients {:.1f}, optimizer {:.1f}, activations {:.1f}, "
       "workspace {:.1f}",
-      static_cast<double>(arenas.parameters.peak()) / 1e6, static_cast<double>(arenas.gradients.peak()) / 1e6,
-      static_cast<double>(arenas.optimizer.peak()) / 1e6,
-      static_cast<double>(arenas.activations.peak()) / 1e6,
-      static_cast<double>(arenas.workspace.peak()) / 1e6));
+      static_cast<double>(arenas.parameters.capacity()) / 1e6,
+      static_cast<double>(arenas.gradients.capacity()) / 1e6,
+      static_cast<double>(arenas.optimizer.capacity()) / 1e6,
+      static_cast<double>(arenas.activations.capacity()) / 1e6,
+      static_cast<double>(arenas.workspace.capacity()) / 1e6));
 }
 
 // One run's loop, with what it needs at hand.
@@ -147,7 +148,7 @@ void train(const RunConfig& config, const RankContext& rank, Log& log) {
   RankEngine engine(plan, *rank.world, cpu_backend(), stream,
                     measured_arenas(plan, rank.rank, cpu_backend(), stream));
   const std::int64_t memory =
-      largest(static_cast<std::int64_t>(engine.arenas().peak_bytes()), *rank.world, stream);
+      largest(static_cast<std::int64_t>(engine.arenas().planned_bytes()), *rank.world, stream);
   std::unique_ptr<StepReporter> reporter;
   if (folder) {
     log_start(plan, engine, stream, log);

@@ -37,17 +37,21 @@ TEST_CASE("activations and scratch grow linearly with the sequence, up to 8192")
 TEST_CASE("a steady step asks its arenas for nothing more than the measured ones hold") {
   RunConfig config = case_t();
   config.run.steps = 3;
+  config.optimizer.type = OptimizerType::adamw;  // every arena holds something
   LayoutRun run;
   run.config = config;
   run.data = {config.model.seq_length, config.model.vocab_size, false};
   std::size_t after_first = 0;
   std::size_t after_last = 0;
+  std::size_t planned = 0;
   run.between_steps = [&](RankEngine& engine, std::int64_t step) {
     (step == 1 ? after_first : after_last) = engine.arenas().peak_bytes();
+    planned = engine.arenas().planned_bytes();
   };
   train_in_layout(run);
   CHECK(after_first > 0);
   CHECK(after_first == after_last);
+  CHECK(after_last == planned);
 }
 
 TEST_CASE("1F1B keeps min(p - i, m) micro-batches and GPipe all of them") {
