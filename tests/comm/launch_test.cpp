@@ -143,7 +143,7 @@ TEST_CASE("a launcher whose ranks MPI does not see is refused, once") {
   }
 }
 
-TEST_CASE("--local under a launcher, and srun without PMIx, are refused, once") {
+TEST_CASE("threads (--local) under a launcher, and srun without PMIx, are refused, once") {
   for (const std::string rank : {"0", "1"}) {
     e2e::Command local{{HPT_LAUNCH_PROGRAM, "2", "done"}};
     local.environment = {"OMPI_COMM_WORLD_RANK=" + rank, "OMPI_COMM_WORLD_SIZE=4"};

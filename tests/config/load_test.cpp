@@ -123,7 +123,7 @@ TEST_CASE("a run name is one part of a path") {
   CHECK(load_set({"run.name=2024"}).run.name == "2024");
 }
 
-TEST_CASE("--set wins over the file, a later one over an earlier one, an option over both") {
+TEST_CASE("a --set wins over the file, a later one over an earlier one, an option over both") {
   CHECK(load_set({"model.layers=5", "model.layers=6"}).model.layers == 6);
   ConfigRequest request;
   request.sets = {"run.device=cpu"};
@@ -140,7 +140,7 @@ TEST_CASE("--set wins over the file, a later one over an earlier one, an option 
   }
 }
 
-TEST_CASE("--set is checked like the file") {
+TEST_CASE("a --set is checked like the file") {
   CHECK(refusal_of_set({"parallel.tpp=2"}) ==
         "--set parallel.tpp=2: parallel.tpp: unknown key; the nearest known one is "
         "parallel.tp");

@@ -6,10 +6,12 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <sstream>
 #include <thread>
 
@@ -60,6 +62,8 @@ struct ChildRun {
 // Runs the body in a child whose standard output is `out` (a file; "" = a pipe that nobody reads) and gives
 // what it wrote. An exception that leaves the body is exit code 9.
 ChildRun in_child(const TemporaryFolder& folder, const std::string& out, const std::function<void()>& body) {
+  std::cout.flush();  // what Catch has said belongs to the parent
+  std::fflush(nullptr);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
