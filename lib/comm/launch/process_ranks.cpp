@@ -46,6 +46,7 @@ std::optional<std::vector<OutcomeKind>> collect(const MpiComm& comm, OutcomeKind
     std::this_thread::sleep_for(std::chrono::microseconds(std::min(50 * (round + 1), 2000)));
   }
   std::vector<OutcomeKind> result;
+  result.reserve(kinds.size());
   for (int one : kinds) result.push_back(static_cast<OutcomeKind>(one));
   return result;
 }

@@ -74,6 +74,7 @@ int run_as_threads(int num_ranks, const std::string& origin, double deadline_s,
     return finish.conclude();
   }
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(num_ranks));
   for (int rank = 0; rank < num_ranks; ++rank) threads.emplace_back(run, rank);
   const bool all_told = finish.wait();
   if (!all_told) {  // threads that compute cannot be stopped one by one

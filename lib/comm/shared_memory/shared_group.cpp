@@ -68,6 +68,7 @@ std::unique_ptr<ProcessGroup> SharedMemoryGroup::split(const std::string& name,
   std::vector<std::int64_t> all(static_cast<std::size_t>(size()));
   all_gather({all.data(), DType::i64, {size()}}, {&own, DType::i64, {1}}, {}).join();
   std::vector<std::size_t> blocks;
+  blocks.reserve(part.size());
   for (int member : part) blocks.push_back(static_cast<std::size_t>(all[static_cast<std::size_t>(member)]));
   return std::make_unique<SharedMemoryGroup>(std::make_shared<SharedMembers>(
       members_->shared_host(), part_of(members_->membership(), name, part, rank()), blocks));
