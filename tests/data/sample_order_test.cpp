@@ -66,6 +66,7 @@ TEST_CASE("every order of three and of four samples is equally likely over epoch
     ++seen[order_of(n, {.seed = 99, .source = 0, .epoch = static_cast<std::uint64_t>(epoch)})];
   REQUIRE(seen.size() == static_cast<std::size_t>(num_orders));
   std::vector<double> counts;
+  counts.reserve(seen.size());
   for (const auto& [order, count] : seen) counts.push_back(count);
   CHECK(std::abs(chi_squared_deviations(counts, static_cast<double>(trials) / num_orders)) < 5);
 }
