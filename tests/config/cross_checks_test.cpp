@@ -136,8 +136,8 @@ bool layout_works(const RunConfig& c) {
   const std::int64_t stages = std::int64_t{c.parallel.pp} * c.parallel.virtual_stages;
   std::int64_t heads = 0;  // of one rank, counted
   for (std::int64_t h = 0; h < c.model.heads; h += tp) ++heads;
-  const bool heads_fit =
-      heads * tp == c.model.heads && c.model.hidden / c.model.heads * c.model.heads == c.model.hidden;
+  const std::int64_t head_dim = c.model.heads > 0 ? c.model.hidden / c.model.heads : 0;
+  const bool heads_fit = heads * tp == c.model.heads && head_dim * c.model.heads == c.model.hidden;
   const std::int64_t common = std::gcd(c.model.kv_heads, tp);
   const bool kv_fit = (common == tp || common == c.model.kv_heads) &&
                       std::gcd(c.model.kv_heads, c.model.heads) == c.model.kv_heads;

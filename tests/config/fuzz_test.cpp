@@ -113,7 +113,7 @@ void mutate(std::string& text, Draws& draws) {
 
 // "" for a valid config that survives being written back, else the refusal.
 std::string verdict(const std::string& text, const std::vector<std::string>& sets, int world_size) {
-  const std::string message = refusal(text, sets, world_size);
+  std::string message = refusal(text, sets, world_size);
   if (!message.empty()) {
     for (const std::string& line : lines_of(message)) {
       REQUIRE_FALSE(line.empty());

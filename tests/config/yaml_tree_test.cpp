@@ -72,8 +72,9 @@ TEST_CASE("what is no plain UTF-8 text is refused with its place") {
   CHECK(fault_of("a: \x1b[31m").starts_with("c.yaml:1:4: the control character \\x1b"));
   CHECK(fault_of("a: \xC3\x28") == "c.yaml:1:4: not valid UTF-8");
   CHECK(fault_of("a: 1\nb: x\xFF") == "c.yaml:2:5: not valid UTF-8");
-  CHECK(fault_of("\xFF\xFE"
-                 "a\0:\0")
+  CHECK(fault_of(std::string("\xFF\xFE"
+                             "a\0:\0",
+                             6))
             .starts_with("c.yaml:1:"));
   CHECK(fault_of("a: \"\\ud800\"") != "");
 }

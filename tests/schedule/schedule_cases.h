@@ -28,7 +28,7 @@ inline std::vector<RankUnits> random_units(const PipelineShape& shape, bool tied
     int bucket = 0;
     bool first = true;
     for (auto chunk = rank.chunks.rbegin(); chunk != rank.chunks.rend(); ++chunk) {
-      chunk->bucket_of_unit.resize(static_cast<std::size_t>(1 + below(random, 6)));
+      chunk->bucket_of_unit.resize(1 + static_cast<std::size_t>(below(random, 6)));
       for (auto unit = chunk->bucket_of_unit.rbegin(); unit != chunk->bucket_of_unit.rend(); ++unit) {
         if (!first && below(random, 3) == 0) ++bucket;
         *unit = below(random, 10) == 0 ? -1 : bucket;

@@ -37,7 +37,7 @@ void run_ranks(int num_ranks, const RankBody& body);
 std::vector<RankFailure> failures_of(const RankRun& run, const RankBody& body);
 
 // Replaces the thread ranks; for the main of a program under mpirun.
-void use_rank_runner(RankRunner runner);
+void use_rank_runner(RankRunner other);
 
 // For a program under mpirun, called before its main: runs its test cases a second time, with every rank
 // treated as if it were on a host of its own, so that all goes by MPI messages. Returns true.
