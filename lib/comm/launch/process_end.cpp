@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -12,12 +13,14 @@
 namespace hpt {
 namespace {
 
-volatile std::sig_atomic_t stop_signal_came = 0;
+// Written by a signal handler, read by every rank's thread.
+std::atomic<bool> stop_signal_came = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
 constexpr int kNoRank = -1;
 thread_local int running_rank = kNoRank;
 
 extern "C" void note_stop(int) {
-  stop_signal_came = 1;
+  stop_signal_came = true;
 }
 
 void refuse_exit() {
@@ -30,7 +33,7 @@ void refuse_exit() {
 }  // namespace
 
 bool stop_requested() {
-  return stop_signal_came != 0;
+  return stop_signal_came;
 }
 
 void install_stop_handlers() {
