@@ -1,10 +1,14 @@
 // hpt-train: arguments -> one call -> exit code. One file a command; none decides anything itself.
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <functional>
 
+#include "comm/launch/world.h"
 #include "core/error.h"
 #include "data_command.h"
 #include "train_command.h"
@@ -12,7 +16,12 @@
 namespace {
 
 constexpr int kFailed = 1;
-constexpr int kUsage = 2;
+
+// The next file opened would get the number of a standard stream that was closed, and our words with it.
+void open_closed_streams() {
+  for (const int stream : {0, 1, 2})
+    if (fcntl(stream, F_GETFD) == -1 && errno == EBADF) open("/dev/null", O_RDWR);
+}
 
 int run_command(int argc, char** argv) {
   CLI::App app("Trains GPT models under tensor, pipeline and data parallelism from one YAML file.",
@@ -27,20 +36,21 @@ int run_command(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& wrong) {
-    std::fprintf(stderr, "command line: %s (see hpt-train --help)\n", wrong.what());
-    return kUsage;
+    return hpt::refuse_job(hpt::format("command line: {} (see hpt-train --help)", wrong.what()));
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_closed_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a closed console never stops training
   try {
     return run_command(argc, argv);
   } catch (const hpt::Error& error) {
+    if (error.kind() == hpt::ErrorKind::usage) return hpt::refuse_job(error.what());
     std::fprintf(stderr, "%s\n", error.what());
-    return error.kind() == hpt::ErrorKind::usage ? kUsage : kFailed;
+    return kFailed;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "hpt-train: %s\n", error.what());
     return kFailed;

@@ -15,10 +15,11 @@ struct Outcome {
   OutcomeKind kind = OutcomeKind::done;
   std::string message;  // the whole line for stderr
 
-  bool failed() const { return kind != OutcomeKind::done; }
+  // Not so where all ranks agreed to stop: nobody need be torn from what it does.
+  bool failed() const { return kind != OutcomeKind::done && kind != OutcomeKind::stopped; }
 };
 
-// Runs body; what it throws becomes the outcome and aborts the world.
+// Runs body; what it throws becomes the outcome, and a failure aborts the world.
 Outcome run_rank(RankContext& context, const std::function<void(RankContext&)>& body);
 
 // Exit code of a rank's outcome on its own.

@@ -23,9 +23,8 @@ std::string find_fault(const Launcher& launcher, int provided, int mpi_size) {
     return format("{}: this MPI offers no MPI_THREAD_FUNNELED, which hpt-train needs", launcher.command);
   if (launcher.size != 0 && launcher.size != mpi_size)
     return format(
-        "{}: the launcher started {} ranks but MPI sees {}: it belongs to another MPI than the one hpt-train "
-        "is "
-        "built with",
+        "{}: the launcher started {} ranks but MPI sees {}: it belongs to another MPI than the one that "
+        "hpt-train is built with",
         launcher.command, launcher.size, mpi_size);
   return "";
 }
@@ -111,11 +110,11 @@ int run_as_processes(const Launcher& launcher, double deadline_s,
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const std::string fault = find_fault(launcher, provided, size);
-  int code = exit_code(OutcomeKind::usage);
+  int code = 0;
   if (fault.empty())
     code = run_with_mpi(launcher, deadline_s, body);
-  else if (launcher.rank == 0)
-    print_line(fault);
+  else
+    code = refuse(launcher, fault);
   MPI_Finalize();
   return code;
 }

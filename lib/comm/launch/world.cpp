@@ -1,11 +1,14 @@
 #include "comm/launch/world.h"
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "comm/launch/launcher.h"
 #include "comm/launch/outcome.h"
 #include "comm/launch/process_end.h"
 #include "comm/launch/rank_runners.h"
+#include "core/error.h"
 
 namespace hpt {
 namespace {
@@ -14,16 +17,24 @@ Launcher launcher_of_process() {
   return find_launcher([](const char* name) -> const char* { return std::getenv(name); });
 }
 
-// Told by the first rank of the launcher alone.
+}  // namespace
+
+// A launcher ends all ranks as soon as one exits non-zero.
 int refuse(const Launcher& launcher, const std::string& message) {
-  if (launcher.rank == 0) print_line(message);
+  if (launcher.rank == 0)
+    print_line(message);
+  else
+    std::this_thread::sleep_for(std::chrono::duration<double>(kGrace));
   return exit_code(OutcomeKind::usage);
 }
 
-}  // namespace
-
-bool speaks_for_job() {
-  return launcher_of_process().rank == 0;
+int refuse_job(const std::string& message) {
+  Launcher launcher;
+  try {
+    launcher = launcher_of_process();
+  } catch (const Error&) {  // one fault is enough to tell, and this one came first
+  }
+  return refuse(launcher, message);
 }
 
 int launch(const LaunchOptions& options, const std::function<void(RankContext&)>& body) {

@@ -1,7 +1,6 @@
 // World: who am I and who are the others. Launches ranks as processes (mpirun, srun) or as threads of this
-// process
-// (--local N), runs a function on each, and ends the job as INTERFACE.md section 2 says: all ranks agree on
-// the exit code; the first failing rank's reason is printed once; a rank that fails ends all.
+// process (--local N), runs a function on each, and ends the job: all ranks agree on the exit code; the first
+// failing rank's reason is printed once; a rank that fails ends all.
 #pragma once
 
 #include <functional>
@@ -33,9 +32,9 @@ struct LaunchOptions {
 // (MPI_THREAD_FUNNELED; less is refused), refuses a launcher that says N ranks while MPI sees another number.
 int launch(const LaunchOptions& options, const std::function<void(RankContext&)>& body);
 
-// Whether this process is the one that tells what goes wrong before launch(), such as a wrong option: the
-// first rank of a launcher, or a process without one.
-bool speaks_for_job();
+// For what is wrong before launch(), such as an option: every process of the job finds it, one line is
+// printed, and all return the exit code 2.
+int refuse_job(const std::string& message);
 
 // True once SIGTERM, SIGINT or SIGUSR1 has come to this process; launch() installs the handlers.
 bool stop_requested();
