@@ -137,6 +137,19 @@ inline Outcome run(const Command& command) {
   return Process(command).wait();
 }
 
+// Where nobody reaps orphans, a dead one stays as a zombie.
+inline bool alive(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  return !stat.empty() && stat.find(") Z") == std::string::npos;
+}
+
+inline bool ends_soon(pid_t pid) {
+  for (int i = 0; i < 500 && alive(pid); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  return !alive(pid);
+}
+
 // {"hpt-train", arguments...}, the binary of this build.
 inline std::vector<std::string> hpt_train(const std::vector<std::string>& arguments) {
   std::vector<std::string> words{HPT_BINARY};

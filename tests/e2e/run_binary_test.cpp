@@ -11,19 +11,6 @@ Command shell(const std::string& script) {
   return {{"sh", "-c", script}};
 }
 
-// Where nobody reaps orphans, a dead one stays as a zombie.
-bool alive(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string stat;
-  std::getline(file, stat);
-  return !stat.empty() && stat.find(") Z") == std::string::npos;
-}
-
-bool ends_soon(pid_t pid) {
-  for (int i = 0; i < 500 && alive(pid); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  return !alive(pid);
-}
-
 }  // namespace
 
 TEST_CASE("a run gives the exit code, stdout and stderr of the program") {

@@ -1,0 +1,188 @@
+// `hpt-train --config run.yaml`, as typed: bad input, ranks that end before their time, signals.
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "e2e/small_run.h"
+
+using namespace e2e;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const SmallRun::Settings kEndless = {"run.steps=1000000", "eval.every=0"};
+
+SmallRun::Settings endless(const std::vector<std::string>& more) {
+  SmallRun::Settings settings = kEndless;
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+// Until the run has logged a step; false if it ends before.
+bool wait_for_step(const SmallRun& run, Process& process) {
+  const std::string path = run.folder() / "out/metrics.jsonl";
+  while (process.running()) {
+    if (std::filesystem::exists(path) && std::filesystem::file_size(path) > 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+// The processes that mpirun started.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> found;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(parent) + "/task")) {
+    std::istringstream children(read_file(task.path().string() + "/children"));
+    for (pid_t child = 0; children >> child;) found.push_back(child);
+  }
+  return found;
+}
+
+void expect_refused(const SmallRun& run, const Command& command, const std::vector<std::string>& words) {
+  const std::vector<std::string> before = run.files();
+  const Outcome outcome = e2e::run(command);
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 2);
+  for (const std::string& word : words) {
+    INFO(word);
+    CHECK(outcome.count_err_lines(word) == 1);
+  }
+  CHECK(outcome.out.find("step") == std::string::npos);
+  CHECK(run.files() == before);
+}
+
+}  // namespace
+
+TEST_CASE("a wrong config is told once, with its place, by any number of ranks, and nothing is written") {
+  const SmallRun run;
+  for (const Ranks ranks : {Ranks::threads, Ranks::processes}) {
+    expect_refused(run, run.command(ranks, 2, {"parallel.tp=3"}),
+                   {"--set parallel.tp=3: parallel.tp: 3 does not divide model.heads 4 (try 1, 2, 4)"});
+    expect_refused(run, run.command(ranks, 2, {"model.hiden=3", "run.steps=0"}),
+                   {"--set model.hiden=3: ", "hidden", "--set run.steps=0: "});
+    expect_refused(run, run.command(ranks, 2, {"parallel.zero=1", "run.precision=bf16"}),
+                   {"parallel.zero: 1 is not supported yet", "run.precision: bf16 is not supported yet"});
+    expect_refused(run, run.command(ranks, 2, {"data.train=none.bin", "parallel.dp=2"}), {"none.bin"});
+    expect_refused(run, run.command(ranks, 2, {"model.seq_length=100k", "parallel.dp=2"}), {"train.bin"});
+    expect_refused(run, run.command(ranks, 2, {"model.vocab_size=50", "parallel.dp=2"}), {"train.bin"});
+    expect_refused(run, run.command(ranks, 2, {}, "none.yaml"), {"none.yaml"});
+  }
+}
+
+TEST_CASE("a layout that is not the world's size tells the product, the world and layouts that fit") {
+  const SmallRun run;
+  for (const Ranks ranks : {Ranks::threads, Ranks::processes}) {
+    expect_refused(run, run.command(ranks, 3, {"parallel.tp=2", "parallel.pp=2", "parallel.dp=1"}),
+                   {"= 4 ranks"});
+    expect_refused(run, run.command(ranks, 3, {"parallel.tp=2", "parallel.dp=auto"}), {"parallel.dp"});
+  }
+}
+
+TEST_CASE("a batch that does not split shows the equation with its numbers") {
+  const SmallRun run;
+  expect_refused(run,
+                 run.command(Ranks::threads, 2, {"parallel.dp=2", "batch.micro=2", "batch.global=7"}),
+                 {"batch.global: 7"});
+}
+
+TEST_CASE("a wrong command line is one line and exit code 2") {
+  const SmallRun run;
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--confg", "run.yaml"},
+                                             {"--config"},
+                                             {},
+                                             {"--config", "run.yaml", "--local", "0"},
+                                             {"--config", "run.yaml", "--local", "two"},
+                                             {"--config", "run.yaml", "extra"}}) {
+    for (const bool launched : {false, true}) {
+      const std::vector<std::string> before = run.files();
+      const auto words = launched ? under_mpirun(2, hpt_train(arguments)) : hpt_train(arguments);
+      const Outcome outcome = e2e::run({words, {}, run.folder().path()});
+      INFO(outcome.err);
+      CHECK(outcome.exit_code == 2);
+      CHECK(outcome.count_err_lines("command line: ") == 1);
+      CHECK(run.files() == before);
+    }
+  }
+}
+
+TEST_CASE("a folder in which a run is live is refused, and the live run goes on") {
+  const SmallRun run;
+  Process first(run.command(Ranks::threads, 2, endless({"parallel.pp=2"})));
+  REQUIRE(wait_for_step(run, first));
+  const Outcome second = run.train(Ranks::processes, 2, {"parallel.pp=2"});
+  INFO(second.err);
+  CHECK(second.exit_code == 2);
+  CHECK(second.count_err_lines("another run is live in it (host ") == 1);
+  CHECK(first.running());
+  CHECK_FALSE(std::filesystem::exists(run.folder() / "out/old-1"));
+}
+
+TEST_CASE("a signal stops all ranks at one step, with exit code 1 and one line that nothing was saved") {
+  const SmallRun run;
+  for (const Ranks ranks : {Ranks::threads, Ranks::processes}) {
+    std::filesystem::remove_all(run.folder() / "out");
+    Process process(run.command(ranks, 4, endless({"parallel.pp=2", "parallel.dp=2"})));
+    REQUIRE(wait_for_step(run, process));
+    process.send(SIGUSR1);  // mpirun passes it on
+    const Outcome outcome = process.wait();
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.count_err_lines("stopped by a signal; nothing was saved") == 1);
+    const auto losses = step_values(run.metrics(), "loss");
+    CHECK_THAT(outcome.err, Contains("step " + std::to_string(losses.size()) + ": stopped"));
+  }
+}
+
+TEST_CASE("a signal to one rank alone stops all of them") {
+  const SmallRun run;
+  Process process(run.command(Ranks::processes, 4, endless({"parallel.tp=2", "parallel.dp=2"})));
+  REQUIRE(wait_for_step(run, process));
+  const std::vector<pid_t> ranks = children_of(process.pid());
+  REQUIRE(ranks.size() == 4);
+  kill(ranks[2], SIGTERM);
+  const Outcome outcome = process.wait();
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.count_err_lines("stopped by a signal; nothing was saved") == 1);
+}
+
+TEST_CASE("a killed rank ends the whole job, non-zero, and leaves no process behind") {
+  const SmallRun run;
+  for (const std::size_t victim : {0U, 3U}) {
+    std::filesystem::remove_all(run.folder() / "out");
+    Process process(run.command(Ranks::processes, 4, endless({"parallel.tp=2", "parallel.pp=2"})));
+    REQUIRE(wait_for_step(run, process));
+    const std::vector<pid_t> ranks = children_of(process.pid());
+    REQUIRE(ranks.size() == 4);
+    kill(ranks[victim], SIGKILL);
+    const Outcome outcome = process.wait();
+    CHECK_FALSE(outcome.timed_out);
+    CHECK(outcome.exit_code != 0);
+    for (const pid_t rank : ranks) CHECK(ends_soon(rank));
+  }
+}
+
+TEST_CASE("a loss that is not finite ends the run and names the step, once") {
+  const SmallRun run;
+  for (const Ranks ranks : {Ranks::threads, Ranks::processes}) {
+    const Outcome outcome =
+        run.train(ranks, 2, {"parallel.pp=2", "optimizer.lr=1e6", "optimizer.type=sgd", "optimizer.clip_norm=0"});
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.count_err_lines("not finite") == 1);
+  }
+}
+
+TEST_CASE("a console that nobody reads does not stop training") {
+  const SmallRun run;
+  Command command = run.command(Ranks::threads, 2, {"parallel.dp=2"});
+  std::string line;
+  for (const std::string& word : command.arguments) line += "'" + word + "' ";
+  for (const std::string console : {"| true", ">/dev/full 2>&1", ">&- 2>&-", "<&- >&- 2>&-"}) {
+    INFO(console);
+    std::filesystem::remove_all(run.folder() / "out");
+    e2e::run({{"sh", "-c", line + console}, {}, run.folder().path()});
+    CHECK(step_values(run.metrics(), "loss").size() == 6);
+    CHECK(read_file(run.folder() / "out/config.yaml").substr(0, 4) == "run:");
+  }
+}
