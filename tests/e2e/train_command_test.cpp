@@ -123,7 +123,8 @@ TEST_CASE("the loss is logged every log.every steps and at the last") {
 
 TEST_CASE("the config a run wrote back is accepted and gives the same run") {
   const SmallRun run;
-  REQUIRE(run.train(Ranks::threads, 4, {"parallel.tp=2", "parallel.dp=auto", "run.dir=first"}).exit_code == 0);
+  REQUIRE(run.train(Ranks::threads, 4, {"parallel.tp=2", "parallel.dp=auto", "run.dir=first"}).exit_code ==
+          0);
   REQUIRE(run.train(Ranks::threads, 4, {"run.dir=second"}, "first/config.yaml").exit_code == 0);
   CHECK(results(run.metrics("first")) == results(run.metrics("second")));
   std::string first = read_file(run.folder() / "first/config.yaml");
@@ -187,7 +188,8 @@ TEST_CASE("token files of nanoGPT and llm.c train like ours") {
   header[0] = 20240520;
   header[1] = 1;
   header[2] = static_cast<std::int32_t>(bytes / 2);
-  write_file(run.folder() / "llmc.bin", std::string(reinterpret_cast<const char*>(header.data()), 1024) + tokens);
+  write_file(run.folder() / "llmc.bin",
+             std::string(reinterpret_cast<const char*>(header.data()), 1024) + tokens);
   for (const char* file : {"nano.bin", "llmc.bin"}) {
     INFO(file);
     const Outcome outcome = run.train(Ranks::threads, 1, {"eval.every=0", std::string("data.train=") + file});

@@ -79,8 +79,7 @@ TEST_CASE("a layout that is not the world's size tells the product, the world an
 
 TEST_CASE("a batch that does not split shows the equation with its numbers") {
   const SmallRun run;
-  expect_refused(run,
-                 run.command(Ranks::threads, 2, {"parallel.dp=2", "batch.micro=2", "batch.global=7"}),
+  expect_refused(run, run.command(Ranks::threads, 2, {"parallel.dp=2", "batch.micro=2", "batch.global=7"}),
                  {"batch.global: 7"});
 }
 
@@ -165,8 +164,8 @@ TEST_CASE("a killed rank ends the whole job, non-zero, and leaves no process beh
 TEST_CASE("a loss that is not finite ends the run and names the step, once") {
   const SmallRun run;
   for (const Ranks ranks : {Ranks::threads, Ranks::processes}) {
-    const Outcome outcome =
-        run.train(ranks, 2, {"parallel.pp=2", "optimizer.lr=1e6", "optimizer.type=sgd", "optimizer.clip_norm=0"});
+    const Outcome outcome = run.train(
+        ranks, 2, {"parallel.pp=2", "optimizer.lr=1e6", "optimizer.type=sgd", "optimizer.clip_norm=0"});
     INFO(outcome.err);
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.count_err_lines("not finite") == 1);
