@@ -1,11 +1,8 @@
 #include "train/trainer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "config/load.h"
 #include "data/micro_batch_loader.h"
@@ -21,7 +18,7 @@ namespace {
 
 int threads_of(const RunConfig& config, const RankContext& rank) {
   if (config.run.threads > 0) return config.run.threads;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / rank.ranks_on_host);
+  return std::max(1, rank.cores_on_host / rank.ranks_on_host);
 }
 
 LoaderOptions loader_options(const RunConfig& config, const std::vector<DataSource>& sources, bool shuffle) {

@@ -55,6 +55,7 @@ const std::map<std::string, Way>& ways() {
          std::printf("%d of %d, %d of %d here, %s\n", rank.rank, rank.world_size, rank.local_rank,
                      rank.ranks_on_host, rank.origin.c_str());
        }},
+      {"cores", [](RankContext& rank) { std::printf("%d cores\n", rank.cores_on_host); }},
       {"signal",
        [](RankContext&) {
          std::puts("ready");

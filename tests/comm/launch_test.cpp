@@ -117,6 +117,20 @@ TEST_CASE("a process without a launcher is a world of one, and so is one rank of
   CHECK(launched.out == "0 of 1, 0 of 1 here, mpirun -n 1\nended well\n");
 }
 
+TEST_CASE("the cores of a host are all that its ranks may run on, together") {
+  const e2e::Outcome threads = e2e::run({{"taskset", "-c", "0", HPT_LAUNCH_PROGRAM, "2", "cores"}});
+  CHECK(threads.out == "1 cores\n1 cores\nended well\n");
+  if (!kWithMpirun) return;
+  if (std::thread::hardware_concurrency() < 2) {
+    WARN("one core: ranks bound to cores of their own are not tried");
+    return;
+  }
+  // Each rank is bound to a core of its own; with one thread for the whole host they would both take one.
+  const std::string own_core = "exec taskset -c $OMPI_COMM_WORLD_RANK " HPT_LAUNCH_PROGRAM " 0 cores";
+  const e2e::Outcome bound = e2e::run({e2e::under_mpirun(2, {"--bind-to", "none", "sh", "-c", own_core})});
+  CHECK(bound.out == "2 cores\n2 cores\nended well\n");
+}
+
 TEST_CASE("SIGTERM, SIGINT and SIGUSR1 ask the ranks to stop") {
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
     e2e::Process process(launch_command(Ranks::threads, 2, {"signal"}));

@@ -81,6 +81,7 @@ void place_on_host(RankContext& context) {
             "finding the ranks of this host");
   MPI_Comm_rank(host, &context.local_rank);
   MPI_Comm_size(host, &context.ranks_on_host);
+  context.cores_on_host = count_cores(host);
   MPI_Comm_free(&host);
 }
 

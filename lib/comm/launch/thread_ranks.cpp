@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/engine/cores.h"
 #include "comm/launch/outcome.h"
 #include "comm/launch/process_end.h"
 #include "comm/launch/rank_runners.h"
@@ -55,7 +56,7 @@ class Finish {
 };
 
 RankContext context_of(int rank, int num_ranks, const std::string& origin, ProcessGroup* world) {
-  return {rank, num_ranks, rank, num_ranks, origin, world};
+  return {rank, num_ranks, rank, num_ranks, num_cores(allowed_cores()), origin, world};
 }
 
 }  // namespace

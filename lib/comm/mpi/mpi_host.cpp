@@ -32,15 +32,6 @@ MPI_Comm split_by_host(const MpiComm& world, bool remote_peers) {
   return host;
 }
 
-// Whether the host has a core for each of its ranks, wherever they are bound.
-bool has_core_for_each(const MpiComm& host) {
-  CoreSet cores = allowed_cores();
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, cores.data(), static_cast<int>(cores.size()), MPI_UINT64_T, MPI_BOR,
-                          host.get()),
-            "counting cores");
-  return num_cores(cores) >= host.size();
-}
-
 // Half of what is free, so that others find room too; 0 where that is too little. The first rank decides.
 std::size_t choose_arena_bytes(const MpiComm& host, std::size_t limit) {
   const std::size_t fair = std::min(free_shared_memory() / 2, limit) / static_cast<std::size_t>(host.size());
@@ -86,11 +77,19 @@ int world_rank_of_first(const MpiComm& world, const MpiComm& host) {
 
 }  // namespace
 
+int count_cores(MPI_Comm host) {
+  CoreSet cores = allowed_cores();
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, cores.data(), static_cast<int>(cores.size()), MPI_UINT64_T, MPI_BOR,
+                          host),
+            "counting cores");
+  return num_cores(cores);
+}
+
 MpiHost make_mpi_host(const MpiComm& world, const MpiWorldOptions& options) {
   MPI_Comm by_host = split_by_host(world, options.remote_peers);
   const MpiComm host(by_host);
   MPI_Comm_free(&by_host);
-  const bool spins = !options.remote_peers && has_core_for_each(host);
+  const bool spins = !options.remote_peers && count_cores(host.get()) >= host.size();
   const std::size_t arena_bytes = host.size() > 1 ? choose_arena_bytes(host, options.window_limit) : 0;
   if (arena_bytes > 0)
     return {make_window(host, {host.size(), arena_bytes}), host.rank(), spins,

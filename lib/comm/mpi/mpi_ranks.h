@@ -41,6 +41,9 @@ class MpiComm {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
+// Cores that at least one of the ranks may run on, wherever they are bound; called by all ranks of one host.
+int count_cores(MPI_Comm host);
+
 // The ranks of one host and the memory they share.
 struct MpiHost {
   Region region;
