@@ -1,6 +1,9 @@
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
 
 #include "comm/recording/recording_group.h"
+#include "comm/thread/thread_world.h"
 #include "train/layout_run.h"
 
 namespace hpt::testing {
@@ -32,6 +35,44 @@ TEST_CASE("activations and scratch grow linearly with the sequence, up to 8192")
   const double at_8192 = static_cast<double>(planned_bytes_at(8192));
   CHECK(at_8192 / at_2048 < 4.1);
   CHECK(at_8192 / at_2048 > 3.0);
+}
+
+// The most memory this process has had, in bytes.
+std::size_t peak_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (word == "VmHWM:") {
+      std::size_t kib = 0;
+      status >> kib;
+      return kib << 10;
+    }
+  fail(ErrorKind::runtime, "/proc/self/status: no VmHWM");
+}
+
+TEST_CASE(
+    "a whole step at 8192 positions takes the memory that was planned, far less than one s x s matrix") {
+  RunConfig config = case_t();
+  config.model.seq_length = 8192;
+  config.batch.global = 1;
+  config.run.precision = Precision::fp32;
+  const RunPlan plan = make_run_plan(config);
+  const MadeUpData data{config.model.seq_length, config.model.vocab_size, false};
+  const auto worlds = make_thread_worlds(1, 60);
+  const std::size_t before = peak_resident_bytes();
+  RankEngine engine(plan, *worlds[0], cpu_backend(), Stream{},
+                    measured_arenas(plan, 0, cpu_backend(), Stream{}));
+  StepInput input;
+  input.step = 1;
+  input.num_predicted = data.count_predicted(0, 1);
+  const StepOutcome outcome =
+      engine.train_step(input, [&](const MicroBatch& into, std::int64_t first) { data.load(into, first); });
+  const std::size_t grown = peak_resident_bytes() - before;
+  INFO(grown << " bytes grown, " << engine.arenas().planned_bytes() << " planned");
+  CHECK(outcome.loss == Approx(std::log(61)).epsilon(0.05));
+  CHECK(outcome.grad_norm > 0);
+  CHECK(engine.arenas().peak_bytes() <= engine.arenas().planned_bytes());
+  CHECK(grown < engine.arenas().planned_bytes() + (std::size_t{32} << 20));
+  CHECK(grown < std::size_t{8192} * 8192 * sizeof(float));
 }
 
 TEST_CASE("a steady step asks its arenas for nothing more than the measured ones hold") {
