@@ -1,47 +1,6 @@
 #include "pipeline/pipeline_executor.h"
 
 namespace hpt {
-namespace {
-
-const char* name_of(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::forward:
-      return "forward";
-    case ActionKind::backward_input:
-      return "backward_input";
-    case ActionKind::backward_weight:
-      return "backward_weight";
-    case ActionKind::recompute:
-      return "recompute";
-    case ActionKind::recv_activation_start:
-      return "recv_activation_start";
-    case ActionKind::recv_activation_wait:
-      return "recv_activation_wait";
-    case ActionKind::send_activation_start:
-      return "send_activation_start";
-    case ActionKind::send_activation_wait:
-      return "send_activation_wait";
-    case ActionKind::recv_gradient_start:
-      return "recv_gradient_start";
-    case ActionKind::recv_gradient_wait:
-      return "recv_gradient_wait";
-    case ActionKind::send_gradient_start:
-      return "send_gradient_start";
-    case ActionKind::send_gradient_wait:
-      return "send_gradient_wait";
-    case ActionKind::reduce_tied_start:
-      return "reduce_tied_start";
-    case ActionKind::reduce_tied_wait:
-      return "reduce_tied_wait";
-    case ActionKind::reduce_bucket_start:
-      return "reduce_bucket_start";
-    case ActionKind::reduce_bucket_wait:
-      return "reduce_bucket_wait";
-  }
-  return "?";
-}
-
-}  // namespace
 
 PipelineExecutor::PipelineExecutor(const Backend& backend, const Stream& stream, const DeviceMesh& mesh,
                                    PipelineStage& stage, GradientReducer& reducer, Arena& workspace,

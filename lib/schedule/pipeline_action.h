@@ -50,6 +50,8 @@ inline bool is_compute(ActionKind kind) {
   return kind <= ActionKind::recompute;
 }
 
+const char* name_of(ActionKind kind);  // "recv_gradient_wait"
+
 // "recv_gradient_wait of micro-batch 3, chunk 1", for messages and the names of waits.
 std::string to_string(const PipelineAction& action);
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "core/format.h"
 
 namespace hpt {
 namespace {
 
-constexpr std::array<std::string_view, 16> kActionNames = {
+constexpr std::array<const char*, 16> kActionNames = {
     "forward",
     "backward_input",
     "backward_weight",
@@ -46,10 +45,14 @@ void visit_kept(const ActionList& actions, int num_chunks, Visit visit) {
 
 }  // namespace
 
+const char* name_of(ActionKind kind) {
+  return kActionNames[static_cast<std::size_t>(kind)];
+}
+
 std::string to_string(const PipelineAction& action) {
-  const std::string_view name = kActionNames[static_cast<std::size_t>(action.kind)];
+  const char* name = name_of(action.kind);
   if (action.kind >= ActionKind::reduce_bucket_start) return format("{} of bucket {}", name, action.bucket);
-  if (action.kind >= ActionKind::reduce_tied_start) return std::string(name);
+  if (action.kind >= ActionKind::reduce_tied_start) return name;
   if (is_compute(action.kind))
     return format("{} of micro-batch {}, chunk {}, units [{}, {})", name, action.micro_batch, action.chunk,
                   action.unit_begin, action.unit_end);
