@@ -54,8 +54,9 @@ LayerContext PipelineExecutor::context(const StageChunk& chunk, int slot, const 
   const Shape shape = {run.shape.seq_length, run.shape.num_sequences};
   LayerContext context{backend_, stream_, workspace_};
   context.results = run.results;
-  context.micro_batch = {fit(kept.tokens, shape), fit(kept.labels, shape),
-                         fit(kept.ordinals, {run.shape.num_sequences})};
+  if (kept.has_tokens()) context.micro_batch.tokens = fit(kept.tokens, shape);
+  if (kept.has_labels()) context.micro_batch.labels = fit(kept.labels, shape);
+  context.micro_batch.ordinals = fit(kept.ordinals, {run.shape.num_sequences});
   context.mode = run.mode;
   context.loss_scale = run.loss_scale;
   context.sample = run.sample;
@@ -78,7 +79,7 @@ void PipelineExecutor::forward(const PipelineAction& action, const PipelineRun& 
   StageChunk& chunk = stage_.chunk(action.chunk);
   const int slot = chunk.slots.find(action.micro_batch);
   const LayerContext layer_context = context(chunk, slot, run);
-  run.load(layer_context.micro_batch, action.micro_batch);
+  (*run.load)(layer_context.micro_batch, run.first_ordinal + action.micro_batch * run.shape.num_sequences);
   for (int unit = 0; unit < chunk.units.size(); ++unit) {
     Tensor x = unit_input(chunk, action.micro_batch, unit);
     Tensor y;
