@@ -1,6 +1,7 @@
 // Faults planted in good schedules: the check must find each.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <ctime>
 
 #include "schedule/schedule_cases.h"
 
@@ -299,4 +300,16 @@ TEST_CASE("the check finds numbers that do not exist") {
   PipelineSchedule short_one = good;
   short_one.ranks.pop_back();
   CHECK(check_schedule(short_one, test.units) != "");
+}
+
+TEST_CASE("a step of the most micro-batches that a config may ask for is checked in time") {
+  for (const PipelineScheduleKind kind :
+       {PipelineScheduleKind::gpipe, PipelineScheduleKind::interleaved, PipelineScheduleKind::forward_only}) {
+    const ScheduleCase test = plain_case(kind, {2, 2, 1 << 16});
+    const PipelineSchedule schedule = finished_schedule(test);
+    const std::clock_t begin = std::clock();
+    CHECK(check_schedule(schedule, test.units) == "");
+    INFO(describe(test));
+    CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 1.5);
+  }
 }

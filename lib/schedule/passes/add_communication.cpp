@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -9,8 +10,7 @@ namespace {
 
 constexpr int kBuffersInTurn = 2;
 
-// Compute actions of one micro-batch, chunk and direction that stand together: nothing is received in
-// between.
+// Compute actions of one micro-batch, chunk and direction that stand together, with no receive in between.
 struct Step {
   bool is_forward = true;
   int micro_batch = 0;
@@ -58,8 +58,8 @@ struct RankSteps {
   std::vector<std::vector<int>> last;
 };
 
-// The send that follows a compute action, if another rank waits for what it makes; else an action of kind
-// forward.
+// The send that follows a compute action, if another rank waits for what it makes; else an action of
+// kind forward.
 PipelineAction send_after(const PipelineShape& shape, int rank, const PipelineAction& action, int num_units) {
   const int stage = shape.stage(rank, action.chunk);
   if (shape.num_ranks > 1 && makes_output(action, num_units) && stage + 1 < shape.num_stages())
@@ -130,7 +130,10 @@ std::vector<ActionList> place_all_receives(const PipelineSchedule& schedule,
   input_buffers.reserve(static_cast<std::size_t>(shape.num_chunks));
   for (int chunk = 0; chunk < shape.num_chunks; ++chunk)
     input_buffers.push_back(peak_kept(schedule, rank, chunk) + 1);
-  for (int sender = 0; sender < shape.num_ranks; ++sender)
+  // Stages that follow each other lie on neighbours in the ring of ranks.
+  const std::set<int> senders = {(rank + 1) % shape.num_ranks,
+                                 (rank + shape.num_ranks - 1) % shape.num_ranks};
+  for (const int sender : senders)
     if (sender != rank)
       place_receives(receives_in_order(shape, all[static_cast<std::size_t>(sender)], sender, rank), own,
                      input_buffers, before_step);

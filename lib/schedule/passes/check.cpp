@@ -1,6 +1,7 @@
-// One walk over all lists side by side: a rank goes on until it must wait for another; when all must, that is
-// the fault.
+// One walk over all lists side by side: a rank goes on until it must wait for another; when all must,
+// that is the fault.
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <string>
 #include <utility>
@@ -20,10 +21,11 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-// Messages of one ordered pair of ranks, matched in order.
+// Messages of one ordered pair of ranks, matched in order. Only what one end has started and the other has
+// not met yet is kept: few messages, however long the lists are.
 struct Channel {
-  std::vector<Message> sends;
-  std::vector<Message> receives;
+  std::deque<Message> unmet;
+  bool unmet_are_sends = false;
 };
 
 // One side of a message: which channel, which end of it.
@@ -87,15 +89,16 @@ class ScheduleWalk {
     if (!is_message(action.kind) || is_wait(action.kind)) return "";
     const Side side = side_of(schedule_.shape, static_cast<int>(rank), action);
     Channel& channel = channels_[{side.sender, side.receiver}];
-    std::vector<Message>& own = side.is_send ? channel.sends : channel.receives;
-    const std::vector<Message>& other = side.is_send ? channel.receives : channel.sends;
-    if (other.size() > own.size() && other[own.size()] != side.message) {
-      const Message& met = other[own.size()];
-      return format("meets the {} of micro-batch {} for stage {}: messages between two ranks match in order",
-                    met.is_gradient ? "gradient" : "activation", met.micro_batch, met.stage);
+    if (channel.unmet.empty() || channel.unmet_are_sends == side.is_send) {
+      channel.unmet_are_sends = side.is_send;
+      channel.unmet.push_back(side.message);
+      return "";
     }
-    own.push_back(side.message);
-    return "";
+    const Message met = channel.unmet.front();
+    channel.unmet.pop_front();
+    if (met == side.message) return "";
+    return format("meets the {} of micro-batch {} for stage {}: messages between two ranks match in order",
+                  met.is_gradient ? "gradient" : "activation", met.micro_batch, met.stage);
   }
 
   bool must_wait(std::size_t rank, const PipelineAction& action) {
@@ -105,8 +108,8 @@ class ScheduleWalk {
     if (!is_message(action.kind) || !is_wait(action.kind)) return false;
     const Side side = side_of(schedule_.shape, static_cast<int>(rank), action);
     const Channel& channel = channels_[{side.sender, side.receiver}];
-    const std::vector<Message>& other = side.is_send ? channel.receives : channel.sends;
-    return std::find(other.rbegin(), other.rend(), side.message) == other.rend();
+    return channel.unmet_are_sends == side.is_send &&
+           std::find(channel.unmet.begin(), channel.unmet.end(), side.message) != channel.unmet.end();
   }
 
   std::string fault_at_end() const {
