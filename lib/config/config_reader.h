@@ -1,6 +1,6 @@
-// ConfigReader: fills a RunConfig from sources in order, later ones winning, and keeps what is wrong. A key
-// is valid when it was given (or need not be) and no source gave it a fault, even one that a later source
-// overrides.
+// ConfigReader: fills a RunConfig from sources in order, later ones winning, and keeps what is wrong.
+// A key is valid when it was given (or need not be) and no source gave it a fault, even one that a later
+// source overrides.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,5 @@
 // What a config is made from, in order: the files that `defaults:` names (the farthest first), the file
-// itself, the
-// --set options, the options that stand for a key.
+// itself, the --set options, the options that stand for a key.
 #pragma once
 
 #include <string>
@@ -18,8 +17,8 @@ struct ConfigSource {
   YamlNode root;
 };
 
-// The file's text: a regular file of at most kMaxConfigBytes, else an Error of kind usage that begins with
-// `place`.
+// The file's text: a regular file of at most kMaxConfigBytes, else an Error of kind usage that begins
+// with `place`.
 std::string read_config_text(const std::string& path, const std::string& place);
 
 // The text and the files that it takes its defaults from, the farthest first; `name` takes the text's place

@@ -11,8 +11,8 @@
 
 namespace hpt {
 
-// A command line option that stands for a key: {"--device", "run.device", "cpu"}. Its value is plain text,
-// not YAML.
+// A command line option that stands for a key: {"--device", "run.device", "cpu"}.
+// Its value is plain text, not YAML.
 struct ConfigOption {
   std::string option;
   std::string key;
@@ -37,8 +37,7 @@ RunConfig load_config(const ConfigRequest& request);
 RunConfig parse_config(const std::string& text, const std::string& name, const ConfigRequest& request);
 
 // Faults of what this version can't run yet (device cuda, bf16, zero, ...), one line each naming the key and
-// its place. load_config does not refuse these: a real run does, a dry run prints them. Places are taken from
-// config.places.
+// its place (of config.places). load_config does not refuse these: a real run does, a dry run prints them.
 std::vector<std::string> not_yet_supported(const RunConfig& config);
 
 // The config as YAML, every key with its value; load_config of it gives an equal RunConfig, bit for bit.

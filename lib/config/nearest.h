@@ -7,8 +7,7 @@
 
 namespace hpt {
 
-// Letters to insert, delete, replace or swap with a neighbour to get from one to the other; case does not
-// count.
+// Letters to insert, delete, replace or swap with a neighbour to get from one to the other, in any case.
 int edit_distance(std::string_view a, std::string_view b);
 
 // The word with the least distance, the first of equals; "" if there are none.

@@ -16,11 +16,8 @@ using WholeNumber = __int128;
 std::optional<WholeNumber> read_whole(std::string_view text);
 
 struct RealRead {
-  enum class Outcome {
-    ok,
-    malformed,
-    unrepresentable
-  };  // unrepresentable: finite text, but no finite double
+  // unrepresentable: finite as text, but no finite double holds it
+  enum class Outcome { ok, malformed, unrepresentable };
   Outcome outcome = Outcome::malformed;
   double value = 0;
 };

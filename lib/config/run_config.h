@@ -1,6 +1,5 @@
-// RunConfig: one run, as plain values. config/ makes it from YAML; every other part only reads it.
-// Fields are the keys of the YAML file, section by section, in the file's order; defaults stand here and
-// nowhere else.
+// RunConfig: one run, as plain values. config/ makes it from YAML; every other part only reads it. Fields
+// are the keys of the YAML file, section by section, in the file's order; defaults stand only here.
 #pragma once
 
 #include <cstdint>
@@ -125,8 +124,7 @@ struct RunConfig {
   CheckpointSection checkpoint;
   LogSection log;
 
-  // Where each key was given ("parallel.tp" -> "run.yaml:14:7"), for messages; a key at its default is not in
-  // it.
+  // Where each key was given ("parallel.tp" -> "run.yaml:14:7"), for messages; without keys at their default.
   std::map<std::string, std::string, std::less<>> places;
   std::string place_of(std::string_view key) const {
     const auto place = places.find(key);

@@ -26,8 +26,8 @@ class SectionTable {
   SectionTable(std::vector<Field>& fields, std::string name, Section RunConfig::*section)
       : fields_(fields), name_(std::move(name)), section_(section) {}
 
-  // `member` is what the key's value is kept in: a member of the section, or std::identity for the whole of
-  // it.
+  // `member` is what the key's value is kept in: a member of the section, or std::identity for the whole
+  // section.
   template <typename Member, typename Kind>
   void add(const std::string& name, Member member, Kind kind, bool required = false) {
     const auto section = section_;

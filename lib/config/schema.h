@@ -34,8 +34,8 @@ const std::vector<Field>& schema();
 const Field* find_field(std::string_view key);
 bool is_section(std::string_view name);
 
-// What "SECTION.NAME" was meant to be: a key of the same section with a similar name, or one of that name
-// elsewhere.
+// What "SECTION.NAME" was meant to be: a key of the same section with a similar name, or one of that
+// name elsewhere.
 std::string nearest_key(std::string_view section, std::string_view name);
 // What an unknown word at the top level was meant to be: a section, or a key that needs its section.
 std::string nearest_section(std::string_view name);

@@ -26,8 +26,8 @@ std::size_t utf8_length(std::string_view text, std::size_t i) {
   return length;
 }
 
-// Characters that end a line or mark a file's start for some readers: U+0080 to U+009F, U+2028, U+2029,
-// U+FEFF.
+// Characters that end a line or mark a file's start for some readers:
+// U+0080 to U+009F, U+2028, U+2029, U+FEFF.
 std::string escape_of_rare_character(std::string_view character) {
   if (character.size() == 2 && byte_at(character, 0) == 0xC2 && byte_at(character, 1) < 0xA0) {
     return format("\\x{:02x}", byte_at(character, 1));

@@ -16,8 +16,7 @@ std::size_t first_invalid_utf8(std::string_view text);
 bool is_control_character(char c);
 bool has_control_character(std::string_view text);
 
-// One short line for a message: control characters and broken UTF-8 escaped, the middle of a long text left
-// out.
+// One short line for a message: control characters and broken UTF-8 escaped, a long text without its middle.
 std::string shown(std::string_view text);
 
 // "1, 2, 3": the items of a list as text.

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Grows a tree from events. The nodes still open lie on a stack by value and move into their parent when they
-// end.
+// Grows a tree from events. The nodes still open lie on a stack by value and move into their parent when
+// they end.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(const YamlOrigin& origin) : origin_(origin) {}

@@ -1,8 +1,7 @@
 // YAML text -> a small tree of plain values with places, read from yaml-cpp's events under bounds. The tree
 // knows no types: a scalar is its text. What of YAML a config may use, by rule:
-//  - UTF-8, with one byte-order mark at the start if any; line ends LF or CRLF; no other control characters
-//  than tabs,
-//    and no tab in the indentation; at most kMaxConfigBytes;
+//  - UTF-8, with one byte-order mark at the start if any; line ends LF or CRLF; no other control
+//    characters than tabs, and no tab in the indentation; at most kMaxConfigBytes;
 //  - one document, or none (an empty text is a node of kind `none`);
 //  - no anchors, aliases, merge keys or tags; at most kMaxYamlDepth lists and maps inside each other and
 //    kMaxYamlNodes nodes; keys are plain text.

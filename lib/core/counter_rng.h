@@ -39,8 +39,8 @@ inline PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   return counter;
 }
 
-// Mixes 64 bits well (the finaliser of SplitMix64); used to fold a seed, a purpose and a sub-stream into one
-// key.
+// Mixes 64 bits well (the finaliser of SplitMix64); used to fold a seed, a purpose and a sub-stream into
+// one key.
 inline std::uint64_t mix64(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;

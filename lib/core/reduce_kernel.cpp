@@ -58,8 +58,8 @@ void pass_some(T* out, const T* first, std::span<const T* const> more, std::size
   }
 }
 
-// One block of at most kBlockBytes. The result is built apart from `out`, which may be a source still to be
-// read.
+// One block of at most kBlockBytes. The result is built apart from `out`, which may be a source that is
+// still to be read.
 template <typename Op, typename T>
 void reduce_block(T* out, std::span<const void* const> sources, std::size_t begin, std::size_t num_elements) {
   alignas(64) std::array<T, kBlockBytes / sizeof(T)> sum;

@@ -53,10 +53,10 @@ struct PipelineSchedule {
 PipelineSchedule make_schedule(PipelineScheduleKind kind, const PipelineShape& shape,
                                const std::vector<RankUnits>& units);
 
-// Adds sends and receives to a schedule of compute actions: each receive is posted before the compute action
-// that comes before its use, each send is started as soon as its data is made and waited for before its
-// buffer is needed again. Where stage s and s + 1 lie on one rank (p = 1) there are none: the data is handed
-// over locally.
+// Adds sends and receives to a schedule of compute actions: each receive is posted before the compute
+// action that comes before its use, each send is started as soon as its data is made and waited for before
+// its buffer is needed again. Where stage s and s + 1 lie on one rank (p = 1) there are none: the data is
+// handed over locally.
 //
 // Buffers that this promises to be enough, for each chunk: outputs 2, gradients of inputs 2, received
 // gradients 2 (micro-batch k uses number k mod 2), received inputs peak_kept(rank, chunk) + 1 (k mod that); a

@@ -24,8 +24,8 @@ class AppendFile {
 
   bool on() const { return fd_ >= 0; }
 
-  // Hands `bytes` to the system in one piece; the file keeps whole pieces only, so that a full disk leaves no
-  // torn line.
+  // Hands `bytes` to the system in one piece; the file keeps whole pieces only, so that a full disk leaves
+  // no torn line.
   void append(std::string_view bytes);
 
  private:

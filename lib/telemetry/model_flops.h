@@ -27,8 +27,8 @@ constexpr std::string_view kModelFlopsConvention =
     "model FLOPs: matmuls with full s^2 attention and the real vocabulary, backward = 2 x forward, no "
     "recompute";
 
-// Forward and backward, for one token of a sequence of seq_length tokens. A whole number, as a double: rates
-// follow.
+// Forward and backward, for one token of a sequence of seq_length tokens. A whole number, as a double, since
+// rates are made from it.
 constexpr double model_flops_per_token(const ModelFlopsInput& model) {
   const auto h = static_cast<double>(model.hidden);
   const double q = static_cast<double>(model.heads) * static_cast<double>(model.head_dim);

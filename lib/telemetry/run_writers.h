@@ -1,6 +1,5 @@
-// What a run leaves behind while it trains: metrics.jsonl, tensorboard/ and log.txt.
-// Made on rank 0 only. A file that can't be written never stops training: one warning, then that writer is
-// off.
+// What a run leaves behind while it trains: metrics.jsonl and tensorboard/. Made on rank 0 only. A file that
+// can't be written never stops training: one warning, then that writer is off.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 namespace hpt::test {
 namespace {
 
-// The small config has tp 2, pp 2, heads 4, hidden 32 (ffn 128), layers 4, seq 16, global 12, steps 10, lr
-// 1e-3.
+// The small config has tp 2, pp 2, heads 4, hidden 32 (ffn 128), layers 4, seq 16, global 12, steps 10,
+// lr 1e-3.
 TEST_CASE("each conflict between keys is told at the key to blame, with the numbers of both") {
   CHECK(refusal(replaced(kSmallConfig, "tp: 2", "tp: 3")) ==
         "c.yaml:11:7: parallel.tp: 3 does not divide model.heads 4 (try 1, 2, 4)\n"

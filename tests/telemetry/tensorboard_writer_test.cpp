@@ -62,8 +62,7 @@ std::uint64_t take_varint(std::string_view& bytes) {
   }
 }
 
-// A protobuf message: the bytes of each field by its number (a varint as 8 bytes). No field comes twice in
-// these.
+// A protobuf message: the bytes of each field by its number (a varint as 8 bytes). Here no field comes twice.
 std::map<int, std::string> fields_of(std::string_view message) {
   std::map<int, std::string> fields;
   while (!message.empty()) {

@@ -1,6 +1,6 @@
 // RankRules: what one rank's list must keep to by itself: order of units and micro-batches, data that is
-// there, buffers that are free, gradients that have landed. What needs a look at other ranks is check.cpp's
-// business.
+// there, buffers that are free, gradients that have landed. What needs a look at other ranks is the business
+// of check.cpp.
 #pragma once
 
 #include <array>

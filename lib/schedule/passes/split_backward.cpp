@@ -7,8 +7,7 @@ namespace {
 
 using Place = ActionList::const_iterator;
 
-// The backward_weight of the same units that is the next compute action after `input`; `end` if there is
-// none.
+// The backward_weight of the same units that is the next compute action after `input`; else `end`.
 Place weight_after(Place input, Place end) {
   const Place weight =
       std::find_if(input + 1, end, [](const PipelineAction& action) { return is_compute(action.kind); });
@@ -37,8 +36,8 @@ ActionList split_list(const ActionList& list) {
       split.push_back(one_unit(*place, unit));
       split.push_back(one_unit(*weight, unit));
     }
-    // What stood between the two, such as the send of the gradient that is now made, stays between the last
-    // pair.
+    // What stood between the two, such as the send of the gradient that is now made, stays between
+    // the last pair.
     split.push_back(one_unit(*place, place->unit_begin));
     split.insert(split.end(), place + 1, weight);
     split.push_back(one_unit(*weight, place->unit_begin));

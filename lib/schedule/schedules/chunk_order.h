@@ -19,8 +19,8 @@ struct ChunkStep {
 // the last (Narayanan et al., "Efficient large-scale language model training on GPU clusters using
 // Megatron-LM", 2021). Place k of the order is the same pair on every rank. A last group of fewer than p
 // keeps its empty places, so that warm-up counts them; they are left out of what with_warm_up returns.
-// Leaving out whole micro-batches removes waits and adds none, so any m is as free of deadlock as a multiple
-// of p.
+// Leaving out whole micro-batches removes waits and adds none, so any m is as free of deadlock as a
+// multiple of p.
 int num_places(const PipelineShape& shape);
 // `warm_up` forward places, then forward and backward in turn, then the backwards that are left.
 std::vector<ChunkStep> with_warm_up(const PipelineShape& shape, int warm_up);

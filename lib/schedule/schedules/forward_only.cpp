@@ -1,5 +1,5 @@
-// Evaluation: forwards alone, group by group, so that two input buffers a chunk are enough for any number of
-// micro-batches.
+// Evaluation: forwards alone, group by group, so that two input buffers a chunk are enough for any number
+// of micro-batches.
 #include "schedule/schedules/chunk_order.h"
 
 namespace hpt {
