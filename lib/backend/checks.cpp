@@ -145,18 +145,18 @@ HiddenDims check_dropout_backward(const Tensor& dx, const Tensor& dy, const Tens
   return {dx.shape[0], dx.shape[1], dx.shape[2]};
 }
 
-HiddenDims check_embedding(std::string_view op, const Tensor& y, const Tensor& tokens, const Tensor& table) {
-  expect_real(op, y, 3);
-  expect(format("{}: tokens", op), tokens, DType::i32, {y.shape[0], y.shape[1]});
-  expect_real(op, table, 2);
-  expect(format("{}: table", op), table, y.dtype, {table.shape[0], y.shape[2]});
+HiddenDims check_embedding(const Tensor& y, const Tensor& tokens, const Tensor& table) {
+  expect_real("embedding: hidden states", y, 3);
+  expect("embedding: tokens", tokens, DType::i32, {y.shape[0], y.shape[1]});
+  expect_real("embedding: table", table, 2);
+  expect("embedding: table", table, y.dtype, {table.shape[0], y.shape[2]});
   return {y.shape[0], y.shape[1], y.shape[2]};
 }
 
-HiddenDims check_positions(std::string_view op, const Tensor& y, const Tensor& positions) {
-  expect_real(op, y, 3);
-  expect_real(op, positions, 2);
-  expect(op, positions, y.dtype, {std::max(positions.shape[0], y.shape[0]), y.shape[2]});
+HiddenDims check_positions(const Tensor& y, const Tensor& positions) {
+  expect_real("positions: hidden states", y, 3);
+  expect_real("positions: table", positions, 2);
+  expect("positions: table", positions, y.dtype, {std::max(positions.shape[0], y.shape[0]), y.shape[2]});
   return {y.shape[0], y.shape[1], y.shape[2]};
 }
 

@@ -54,8 +54,9 @@ HiddenDims check_dropout_forward(const Tensor& y, const Tensor& residual, const 
 HiddenDims check_dropout_backward(const Tensor& dx, const Tensor& dy, const Tensor& ordinals,
                                   const DropoutSite&);
 
-HiddenDims check_embedding(std::string_view op, const Tensor& y, const Tensor& tokens, const Tensor& table);
-HiddenDims check_positions(std::string_view op, const Tensor& y, const Tensor& positions);
+// y is the output's gradient for a backward.
+HiddenDims check_embedding(const Tensor& y, const Tensor& tokens, const Tensor& table);
+HiddenDims check_positions(const Tensor& y, const Tensor& positions);
 
 struct AttentionDims {
   std::int64_t s = 0;

@@ -10,7 +10,6 @@ struct ElementwiseOps {
   void (*fill)(const Stream&, const Tensor& x, double value);
   void (*copy)(const Stream&, const Tensor& to, const Tensor& from);
   void (*add)(const Stream&, const Tensor& y, const Tensor& x);        // y += x
-  void (*scale)(const Stream&, const Tensor& x, double factor);        // x *= factor
   void (*add_row)(const Stream&, const Tensor& y, const Tensor& row);  // y [rows..., h] += row [h]
 };
 

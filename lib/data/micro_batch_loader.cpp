@@ -71,20 +71,22 @@ struct MicroBatchLoader::Impl {
 
   // Sequence `column` of the micro-batch.
   void load_sample(const MicroBatch& into, std::int64_t column, std::int64_t ordinal) const {
-    const std::int64_t stride = into.num_sequences();
-    const TokenSink tokens{into.tokens.as<std::int32_t>() + column, stride};
-    const TokenSink labels{into.labels.as<std::int32_t>() + column, stride};
     const Place place = place_of(ordinal);
+    if (into.has_tokens()) load_tokens(into.tokens, column, place, 0, 0);
+    if (into.has_labels()) load_tokens(into.labels, column, place, 1, -1);
+  }
+
+  // The sample's tokens, `shift` of them further on, into a column; `missing` where there is no sample.
+  void load_tokens(const Tensor& into, std::int64_t column, const Place& place, std::int64_t shift,
+                   std::int32_t missing) const {
+    const TokenSink sink{into.as<std::int32_t>() + column, into.shape[1]};
     if (place.source == nullptr) {
-      for (std::int64_t position = 0; position < options.seq_length; ++position) {
-        tokens.data[position * stride] = 0;
-        labels.data[position * stride] = -1;
-      }
+      for (std::int64_t position = 0; position < options.seq_length; ++position)
+        sink.data[position * sink.stride] = missing;
       return;
     }
-    const std::int64_t first = place.sample * options.seq_length;
-    place.source->file.read({first, options.seq_length}, options.vocab_size, tokens);
-    place.source->file.read({first + 1, options.seq_length}, options.vocab_size, labels);
+    const std::int64_t first = place.sample * options.seq_length + shift;
+    place.source->file.read({first, options.seq_length}, options.vocab_size, sink);
   }
 };
 
@@ -111,8 +113,8 @@ std::int64_t MicroBatchLoader::num_samples() const {
 void MicroBatchLoader::load(const MicroBatch& into, std::int64_t first_ordinal) const {
   const Shape shape{impl_->options.seq_length, into.num_sequences()};
   HPT_REQUIRE(first_ordinal >= 0);
-  HPT_REQUIRE(into.tokens.shape == shape && into.labels.shape == shape);
-  HPT_REQUIRE(into.ordinals.shape == Shape{into.num_sequences()});
+  HPT_REQUIRE(!into.has_tokens() || into.tokens.shape == shape);
+  HPT_REQUIRE(!into.has_labels() || into.labels.shape == shape);
   std::int64_t* ordinals = into.ordinals.as<std::int64_t>();
   for (std::int64_t column = 0; column < into.num_sequences(); ++column) {
     ordinals[column] = first_ordinal + column;

@@ -36,10 +36,11 @@ class MicroBatchLoader {
   // Samples of one epoch (over all sources for a blend).
   std::int64_t num_samples() const;
 
-  // Fills a micro-batch of b sequences with the samples of ordinals [first_ordinal, first_ordinal + b). Past
-  // the last sample of a loader that does not shuffle (of its source, in a blend), labels are all -1 and
-  // tokens 0. Tensors as in MicroBatch, owned by the caller, on the host. Allocates nothing. Error of kind
-  // runtime for a token id at or above vocab_size, with file and offset; `into` is then not to be used.
+  // Fills a micro-batch of b sequences, what it has of tokens and labels, with the samples of ordinals
+  // [first_ordinal, first_ordinal + b). Past the last sample of a loader that does not shuffle (of its
+  // source, in a blend), labels are all -1 and tokens 0. Tensors as in MicroBatch, owned by the caller, on
+  // the host. Allocates nothing. Error of kind runtime for a token id at or above vocab_size, with file and
+  // offset; `into` is then not to be used.
   void load(const MicroBatch& into, std::int64_t first_ordinal) const;
 
   // Labels >= 0 among the samples of ordinals [first, first + count): the divisor of the loss. Pure, no file

@@ -10,6 +10,9 @@
 
 namespace hpt {
 
+// Fills the buffers that are there with the samples that follow each other from a global ordinal on.
+using LoadMicroBatch = std::function<void(const MicroBatch& into, std::int64_t first_ordinal)>;
+
 // What one walk works on.
 struct PipelineRun {
   Mode mode = Mode::train;
@@ -17,8 +20,8 @@ struct PipelineRun {
   double loss_scale = 1;
   HeadResults results;
   SampleDraw sample;
-  // Fills the buffers with micro-batch `index` of this rank's data-parallel share.
-  std::function<void(const MicroBatch& into, int index)> load;
+  std::int64_t first_ordinal = 0;  // of micro-batch 0; the others follow
+  const LoadMicroBatch* load = nullptr;
 };
 
 class PipelineExecutor {

@@ -109,8 +109,10 @@ void PipelineStage::reserve(Arena& arena) {
       for (int unit = 1; unit < chunk.units.size(); ++unit)
         inputs.push_back(arena.allocate(shape_.dtype, hidden));
       chunk.hidden.push_back(std::move(inputs));
-      chunk.micro_batches.push_back({arena.allocate(DType::i32, {s, b}), arena.allocate(DType::i32, {s, b}),
-                                     arena.allocate(DType::i64, {b})});
+      MicroBatch& micro_batch = chunk.micro_batches.emplace_back();
+      if (chunk.has_embedding) micro_batch.tokens = arena.allocate(DType::i32, {s, b});
+      if (chunk.has_head) micro_batch.labels = arena.allocate(DType::i32, {s, b});
+      micro_batch.ordinals = arena.allocate(DType::i64, {b});
     }
     for (const auto& layer : chunk.layers) layer->reserve(arena, shape_.micro_batch, chunk.slots.size());
   }

@@ -44,7 +44,6 @@ class PipelineStage {
                 std::span<const ActionList* const> lists, const StageShape& shape, Arena& arena);
 
   StageChunk& chunk(int index) { return chunks_[static_cast<std::size_t>(index)]; }
-  int num_chunks() const { return static_cast<int>(chunks_.size()); }
   const StageShape& shape() const { return shape_; }
 
   // What a list's action takes and gives back; the executor calls these around the work itself.

@@ -5,12 +5,11 @@
 
 namespace hpt {
 
-Evaluator::Evaluator(const RunPlan& plan, std::unique_ptr<MicroBatchLoader> data)
-    : data_(std::move(data)), batch_size_(plan.config.batch.global) {
+Evaluator::Evaluator(const RunConfig& config, std::unique_ptr<MicroBatchLoader> data)
+    : data_(std::move(data)), batch_size_(config.batch.global) {
   const std::int64_t available = (data_->num_samples() + batch_size_ - 1) / batch_size_;
-  num_batches_ = std::min(plan.config.eval.batches, available);
+  num_batches_ = std::min(config.eval.batches, available);
   num_predicted_ = data_->count_predicted(0, num_batches_ * batch_size_);
-  if (num_predicted_ == 0) fail(ErrorKind::usage, "data.valid: it holds no token to predict");
 }
 
 double Evaluator::loss(RankEngine& engine) const {

@@ -11,8 +11,8 @@ namespace hpt {
 
 class Evaluator {
  public:
-  // Error of kind usage when the data holds no token to predict.
-  Evaluator(const RunPlan& plan, std::unique_ptr<MicroBatchLoader> data);
+  // `data` does not shuffle.
+  Evaluator(const RunConfig& config, std::unique_ptr<MicroBatchLoader> data);
 
   // Mean over the set's predicted tokens, alike on all ranks.
   double loss(RankEngine& engine) const;

@@ -11,7 +11,7 @@ namespace hpt {
 void check_sampling(const RunConfig& config);
 
 // eval.sample_tokens tokens after eval.sample_prompt, alike on all ranks; ends early at an end of document.
-// Bytes that a terminal should not see are shown as '?'.
+// Bytes that a terminal should not see are shown as \xNN.
 std::string generate(const RunPlan& plan, RankEngine& engine);
 
 }  // namespace hpt

@@ -61,19 +61,16 @@ void RankEngine::init_parameters() {
 
 PipelineRun RankEngine::run_of(Mode mode, std::int64_t first_ordinal, const LoadMicroBatch& load) {
   const BatchSection& batch = plan_.config.batch;
-  // A data-parallel rank takes neighbouring samples: its micro-batches follow each other.
-  const std::int64_t first =
-      first_ordinal + mesh_.coordinate("dp") * plan_.config.num_micro_batches() * batch.micro;
   PipelineRun run;
   run.mode = mode;
+  // A data-parallel rank takes neighbouring samples: its micro-batches follow each other.
+  run.first_ordinal = first_ordinal + mesh_.coordinate("dp") * plan_.config.num_micro_batches() * batch.micro;
+  run.load = &load;
   run.shape = plan_.micro_batch();
   run.results.loss = mesh_.tp().rank() == 0 && mesh_.coordinate("cp") == 0
                          ? sums_.rows(kLossEntry, kLossEntry + 1)
                          : other_loss_;
   run.results.best_token = best_token_;
-  run.load = [&load, first, micro = batch.micro](const MicroBatch& into, int index) {
-    load(into, first + index * micro);
-  };
   return run;
 }
 
@@ -83,6 +80,8 @@ void RankEngine::complete_sums() {
 }
 
 StepOutcome RankEngine::train_step(const StepInput& input, const LoadMicroBatch& load) {
+  if (input.num_predicted == 0)
+    fail(ErrorKind::runtime, "step {}: no token of the batch is to be predicted", input.step);
   const ElementwiseOps& elementwise = backend_.elementwise;
   elementwise.fill(stream_, store_.gradients(), 0);
   if (store_.second_tied_gradient().shape.num_dims() > 0)
@@ -105,6 +104,8 @@ StepOutcome RankEngine::train_step(const StepInput& input, const LoadMicroBatch&
   if (const auto name = norm_.first_not_finite(entries))
     fail(ErrorKind::runtime, "step {}: the gradient of {} is not finite", input.step, *name);
   outcome.grad_norm = norm_.norm(entries);
+  if (!std::isfinite(outcome.grad_norm))
+    fail(ErrorKind::runtime, "step {}: the norm of all gradients is not finite", input.step);
   optimizer_.apply(stream_, input.step, input.lr,
                    clip_scale(outcome.grad_norm, plan_.config.optimizer.clip_norm));
   return outcome;

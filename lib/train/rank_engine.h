@@ -3,7 +3,6 @@
 // measure, to learn the size of every arena; then for real, from arenas of just those sizes.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -31,9 +30,6 @@ struct EngineArenas {
   }
 };
 
-// A rank's micro-batches of the batch that starts at a global ordinal.
-using LoadMicroBatch = std::function<void(const MicroBatch& into, std::int64_t first_ordinal)>;
-
 struct StepInput {
   std::int64_t step = 0;           // 1-based
   std::int64_t first_ordinal = 0;  // of the global batch
@@ -58,7 +54,7 @@ class RankEngine {
   RankEngine& operator=(const RankEngine&) = delete;
 
   // One optimizer step. An Error of kind runtime, alike on all ranks and before any parameter changes, when
-  // the loss or a gradient is not finite.
+  // no token is to be predicted, or the loss or a gradient is not finite.
   StepOutcome train_step(const StepInput& input, const LoadMicroBatch& load);
   // Sum of -log p over the predicted tokens of one global batch; changes nothing that training reads.
   double evaluate_batch(std::int64_t first_ordinal, const LoadMicroBatch& load);

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/clock.h"
 #include "telemetry/model_flops.h"
 
 namespace hpt {
@@ -26,21 +25,22 @@ Warn warn_through(Log& log) {
 }  // namespace
 
 StepReporter::StepReporter(const RunPlan& plan, const RunFolder& folder, Log& log,
-                           std::int64_t memory_peak_bytes)
+                           std::int64_t memory_peak_bytes, double (*clock)())
     : plan_(plan),
       log_(log),
       memory_peak_bytes_(memory_peak_bytes),
       tokens_per_step_(plan.config.batch.global * plan.config.model.seq_length),
       flops_per_step_and_rank_(model_flops_per_token(flops_input(plan.spec)) *
                                static_cast<double>(tokens_per_step_) / plan.mesh.world_size()),
-      metrics_(folder.path("metrics.jsonl"), warn_through(log)) {
+      metrics_(folder.path("metrics.jsonl"), warn_through(log)),
+      clock_(clock) {
   if (plan.config.log.tensorboard)
     tensorboard_ = std::make_unique<TensorBoardWriter>(folder.path("tensorboard"), warn_through(log));
   log_.info(std::string(kModelFlopsConvention));
 }
 
 void StepReporter::start_clock() {
-  last_time_ = first_time_ = seconds_now();
+  last_time_ = first_time_ = clock_();
 }
 
 StepMetrics StepReporter::metrics_of(const StepReport& report, double seconds) const {
@@ -69,7 +69,7 @@ void StepReporter::step(const StepReport& report) {
   const std::int64_t every = plan_.config.log.every;
   const bool logged = every > 0 && (report.step % every == 0 || report.step == plan_.config.run.steps);
   if (!logged) return;
-  const double now = seconds_now();
+  const double now = clock_();
   const double seconds = (now - last_time_) / static_cast<double>(report.step - last_step_);
   last_time_ = now;
   last_step_ = report.step;
@@ -85,17 +85,15 @@ void StepReporter::step(const StepReport& report) {
   tensorboard_->flush();
 }
 
-void StepReporter::evaluation(std::int64_t step, double valid_loss) {
+void StepReporter::evaluation(std::int64_t step, double valid_loss, double seconds) {
   log_.info(format("step {}: validation loss {:.4f}", step, valid_loss));
   metrics_.evaluation(step, valid_loss);
   if (tensorboard_) {
     tensorboard_->scalar("valid_loss", step, valid_loss);
     tensorboard_->flush();
   }
-  // Evaluation is no part of a step's time.
-  const double now = seconds_now();
-  first_time_ += now - last_time_;
-  last_time_ = now;
+  first_time_ += seconds;
+  last_time_ += seconds;
 }
 
 }  // namespace hpt

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/clock.h"
 #include "core/log.h"
 #include "telemetry/run_writers.h"
 #include "train/run_folder.h"
@@ -21,13 +22,15 @@ struct StepReport {
 
 class StepReporter {
  public:
-  // plan, folder and log outlive the reporter.
-  StepReporter(const RunPlan& plan, const RunFolder& folder, Log& log, std::int64_t memory_peak_bytes);
+  // plan, folder and log outlive the reporter; `clock` tells seconds.
+  StepReporter(const RunPlan& plan, const RunFolder& folder, Log& log, std::int64_t memory_peak_bytes,
+               double (*clock)() = seconds_now);
 
   void start_clock();
   // After every step, logged or not.
   void step(const StepReport& report);
-  void evaluation(std::int64_t step, double valid_loss);
+  // Its time is not counted as the steps'.
+  void evaluation(std::int64_t step, double valid_loss, double seconds);
 
  private:
   StepMetrics metrics_of(const StepReport& report, double seconds) const;
@@ -40,10 +43,12 @@ class StepReporter {
   double flops_per_step_and_rank_;
   MetricsWriter metrics_;
   std::unique_ptr<TensorBoardWriter> tensorboard_;
-  double last_time_ = 0;  // of the last logged step
+  double (*clock_)();
+  // Times of the start and of the last logged step, moved on by the evaluations since.
+  double first_time_ = 0;
+  double last_time_ = 0;
   std::int64_t last_step_ = 0;
-  double step_seconds_ = 0;  // mean since then
-  double first_time_ = 0;    // after the first step
+  double step_seconds_ = 0;  // mean since the start
 };
 
 }  // namespace hpt

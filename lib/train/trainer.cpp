@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "config/load.h"
+#include "core/clock.h"
 #include "data/micro_batch_loader.h"
 #include "optim/lr_schedule.h"
 #include "train/evaluate.h"
@@ -28,6 +29,7 @@ LoaderOptions loader_options(const RunConfig& config, const std::vector<DataSour
   options.vocab_size = config.model.vocab_size;
   options.seed = config.run.seed;
   options.shuffle = shuffle;
+  if (shuffle) options.min_samples = config.batch.global;
   return options;
 }
 
@@ -82,8 +84,6 @@ class Loop {
     input.step = step;
     input.first_ordinal = (step - 1) * batch;
     input.num_predicted = data_.count_predicted(input.first_ordinal, batch);
-    if (input.num_predicted == 0)
-      fail(ErrorKind::runtime, "step {}: no token of the batch is to be predicted", step);
     input.lr = learning_rate(plan_.config.optimizer, plan_.config.run.steps, step);
     input.wants_stop = stop_requested();
     const StepOutcome outcome = engine_.train_step(input, load_);
@@ -97,8 +97,9 @@ class Loop {
   }
 
   void evaluate(std::int64_t step) {
+    const double begin = seconds_now();
     const double loss = evaluator_->loss(engine_);
-    if (reporter_ != nullptr) reporter_->evaluation(step, loss);
+    if (reporter_ != nullptr) reporter_->evaluation(step, loss, seconds_now() - begin);
   }
 
   const RunPlan& plan_;
@@ -128,22 +129,23 @@ auto on_first_rank(const RankContext& rank, Make make) -> decltype(make()) {
 void train(const RunConfig& config, const RankContext& rank, Log& log) {
   refuse_unsupported(config);
   check_sampling(config);
-  const RunPlan plan = make_run_plan(config);
+  // Before the plan, which is as large as a batch has micro-batches: the data are known to fill one.
   const MicroBatchLoader train_data(loader_options(config, config.data.train, true));
   std::optional<Evaluator> evaluator;
   if (!config.data.valid.empty())
-    evaluator.emplace(plan,
+    evaluator.emplace(config,
                       std::make_unique<MicroBatchLoader>(loader_options(config, config.data.valid, false)));
-  rank.world->barrier();  // nothing is written before every rank has found its input usable
+  const RunPlan plan = make_run_plan(config);
+  const Stream stream{threads_of(config, rank), nullptr};
+  RankEngine engine(plan, *rank.world, cpu_backend(), stream,
+                    measured_arenas(plan, rank.rank, cpu_backend(), stream));
+  rank.world->barrier();  // nothing is written before every rank has found its input and its memory
 
   const auto folder = on_first_rank(rank, [&] { return std::make_unique<RunFolder>(config.run.dir); });
   if (folder) {
     folder->write("config.yaml", dump_config(config));
     log.also_to(folder->path("log.txt"));
   }
-  const Stream stream{threads_of(config, rank), nullptr};
-  RankEngine engine(plan, *rank.world, cpu_backend(), stream,
-                    measured_arenas(plan, rank.rank, cpu_backend(), stream));
   const std::int64_t memory =
       largest(static_cast<std::int64_t>(engine.arenas().planned_bytes()), *rank.world, stream);
   std::unique_ptr<StepReporter> reporter;

@@ -31,9 +31,6 @@ TEMPLATE_TEST_CASE("elementwise: fill, copy, add, scale and add_row do what they
       ops.add(stream, y, x);
       CHECK(equals([&](std::int64_t i) { return y0[i] + x[i]; }));
       y = y0;
-      ops.scale(stream, y, 0.25);
-      CHECK(equals([&](std::int64_t i) { return y0[i] * TestType(0.25); }));
-      y = y0;
       ops.add_row(stream, y, row);
       CHECK(equals([&](std::int64_t i) { return y0[i] + row[i % 13]; }));
     }

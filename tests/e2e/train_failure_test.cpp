@@ -63,6 +63,8 @@ TEST_CASE("a wrong config is told once, with its place, by any number of ranks, 
                    {"parallel.zero: 1 is not supported yet", "run.precision: bf16 is not supported yet"});
     expect_refused(run, run.command(ranks, 2, {"data.train=none.bin", "parallel.dp=2"}), {"none.bin"});
     expect_refused(run, run.command(ranks, 2, {"model.seq_length=100k", "parallel.dp=2"}), {"train.bin"});
+    expect_refused(run, run.command(ranks, 2, {"batch.global=2000", "parallel.dp=2"}),
+                   {"samples of model.seq_length 32, but one batch.global needs 2000"});
     expect_refused(run, run.command(ranks, 2, {"model.vocab_size=50", "parallel.dp=2"}), {"train.bin"});
     expect_refused(run, run.command(ranks, 2, {}, "none.yaml"), {"none.yaml"});
   }

@@ -13,7 +13,7 @@ struct Layout {
   std::int64_t kv_heads = 2;
 };
 
-// CASES' LAY, without sequence parallel and optimizer sharding.
+// Two ranks alone would hide the order of a sum: a + b = b + a.
 const std::vector<Layout> kLayouts = {{2, 1, 1}, {1, 2, 1},    {1, 1, 2},    {1, 1, 3}, {1, 3, 1},
                                       {1, 4, 1}, {4, 1, 1, 1}, {4, 1, 1, 2}, {1, 1, 4}, {2, 2, 1},
                                       {2, 1, 2}, {1, 2, 2},    {2, 3, 1},    {2, 2, 2}};
@@ -34,7 +34,7 @@ std::string describe(const RunConfig& config) {
                 config.batch.micro, config.batch.global, config.model.tie_embeddings, config.model.dropout);
 }
 
-// CASES' EQ.
+// Loss, norm and every gradient of each step, and the parameters after the last.
 void check_equal(const LayoutRun& run, const LayoutResult& expected, double tolerance) {
   INFO(describe(run.config));
   const LayoutResult found = train_in_layout(run);
@@ -61,7 +61,7 @@ RunConfig laid_out(RunConfig config, const Layout& layout) {
   return config;
 }
 
-// Every layout of LAY with each schedule that fits it, against one rank.
+// Every layout with each schedule that fits it, against one rank.
 void check_all_layouts(RunConfig base, bool masked, double tolerance) {
   for (const std::int64_t kv_heads : {1, 2}) {
     base.model.kv_heads = kv_heads;
@@ -101,6 +101,57 @@ TEST_CASE("every layout trains like one rank: fp64, AdamW with clipping, tied, d
   config.optimizer.weight_decay = 0.1;
   config.optimizer.clip_norm = 0.1;
   check_all_layouts(config, true, 1e-10);
+}
+
+TEST_CASE(
+    "every layout trains like one rank: fp64, SGD without clipping, tied, dropout, micro-batches of two") {
+  RunConfig config = case_t();
+  config.model.dropout = 0.1;
+  config.batch.micro = 2;
+  config.batch.global = 24;
+  config.run.steps = 4;
+  check_all_layouts(config, true, 1e-10);
+}
+
+TEST_CASE("every layout trains like one rank: fp64, AdamW with clipping, untied") {
+  RunConfig config = case_t();
+  config.model.tie_embeddings = false;
+  config.run.steps = 4;
+  config.optimizer.type = OptimizerType::adamw;
+  config.optimizer.clip_norm = 0.1;
+  check_all_layouts(config, false, 1e-10);
+}
+
+TEST_CASE("any number of micro-batches trains like one rank, in every schedule and with virtual stages") {
+  struct Pipeline {
+    int pp, virtual_stages, dp;
+    std::int64_t global;  // so many micro-batches over dp
+  };
+  for (const Pipeline& pipeline : std::vector<Pipeline>{{2, 1, 2, 10},
+                                                        {2, 2, 2, 10},
+                                                        {3, 1, 1, 5},
+                                                        {3, 2, 1, 5},
+                                                        {4, 1, 1, 7},
+                                                        {4, 2, 1, 7},
+                                                        {2, 4, 1, 3},
+                                                        {4, 2, 1, 2},
+                                                        {4, 2, 1, 1}}) {
+    RunConfig config = case_t();
+    config.model.layers = 9;
+    config.model.dropout = 0.1;
+    config.run.steps = 2;
+    config.batch.global = pipeline.global;
+    const LayoutResult expected = train_in_layout(run_of(config, true));
+    config.parallel.pp = pipeline.pp;
+    config.parallel.virtual_stages = pipeline.virtual_stages;
+    config.parallel.dp = pipeline.dp;
+    std::vector<ScheduleKind> schedules = {ScheduleKind::interleaved};
+    if (pipeline.virtual_stages == 1) schedules = {ScheduleKind::gpipe, ScheduleKind::one_f_one_b};
+    for (const ScheduleKind schedule : schedules) {
+      config.parallel.schedule = schedule;
+      check_equal(run_of(config, true), expected, 1e-10);
+    }
+  }
 }
 
 TEST_CASE("every layout trains like one rank in fp32 to 1e-5") {

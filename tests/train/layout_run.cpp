@@ -83,9 +83,9 @@ void MadeUpData::load(const MicroBatch& into, std::int64_t first_ordinal) const 
   const std::int64_t b = into.num_sequences();
   for (std::int64_t j = 0; j < b; ++j) {
     into.ordinals.as<std::int64_t>()[j] = first_ordinal + j;
-    for (std::int64_t i = 0; i < into.seq_length(); ++i) {
-      into.tokens.as<std::int32_t>()[i * b + j] = token(first_ordinal + j, i);
-      into.labels.as<std::int32_t>()[i * b + j] = label(first_ordinal + j, i);
+    for (std::int64_t i = 0; i < seq_length; ++i) {
+      if (into.has_tokens()) into.tokens.as<std::int32_t>()[i * b + j] = token(first_ordinal + j, i);
+      if (into.has_labels()) into.labels.as<std::int32_t>()[i * b + j] = label(first_ordinal + j, i);
     }
   }
 }
@@ -123,8 +123,9 @@ LayoutResult train_in_layout(const LayoutRun& run) {
       gather(gradients[index], &LocalParameter::grad);
       if (run.between_steps) run.between_steps(engine, step);
       const std::lock_guard lock(mutex);
-      if (result.losses[index] != 0 && result.losses[index] != outcome.loss)
-        result.faults.emplace_back("ranks were told different losses");
+      if (result.losses[index] != 0 &&
+          (result.losses[index] != outcome.loss || result.norms[index] != outcome.grad_norm))
+        result.faults.emplace_back("ranks were told different losses or norms");
       result.losses[index] = outcome.loss;
       result.norms[index] = outcome.grad_norm;
     }

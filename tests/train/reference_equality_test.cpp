@@ -142,9 +142,12 @@ void load_fixture_batch(const reference::Fixture& fixture, const MicroBatch& int
   for (std::int64_t j = 0; j < b; ++j) {
     const auto sample = static_cast<std::size_t>((first + j) % samples);
     into.ordinals.as<std::int64_t>()[j] = first + j;
-    for (std::int64_t i = 0; i < into.seq_length(); ++i) {
-      into.tokens.as<std::int32_t>()[i * b + j] = fixture.batch.tokens[sample][static_cast<std::size_t>(i)];
-      into.labels.as<std::int32_t>()[i * b + j] = fixture.batch.labels[sample][static_cast<std::size_t>(i)];
+    const std::vector<int>& tokens = fixture.batch.tokens[sample];
+    const std::vector<int>& labels = fixture.batch.labels[sample];
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(tokens.size()); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (into.has_tokens()) into.tokens.as<std::int32_t>()[i * b + j] = tokens[at];
+      if (into.has_labels()) into.labels.as<std::int32_t>()[i * b + j] = labels[at];
     }
   }
 }

@@ -44,19 +44,6 @@ void add(const Stream& stream, const Tensor& y, const Tensor& x) {
   });
 }
 
-void scale(const Stream& stream, const Tensor& x, double factor) {
-  const std::int64_t size = check_alike("elementwise.scale", {x});
-  by_dtype(x.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    T* to = x.as<T>();
-    const T by = static_cast<T>(factor);
-    parallel_for(stream, size, 1, [&](std::int64_t begin, std::int64_t end) {
-#pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) to[i] *= by;
-    });
-  });
-}
-
 void add_row(const Stream& stream, const Tensor& y, const Tensor& row) {
   const MatrixDims dims = check_add_row(y, row);
   by_dtype(y.dtype, [&](auto zero) {
@@ -75,7 +62,7 @@ void add_row(const Stream& stream, const Tensor& y, const Tensor& row) {
 }  // namespace
 
 ElementwiseOps elementwise_ops() {
-  return {.fill = fill, .copy = copy, .add = add, .scale = scale, .add_row = add_row};
+  return {.fill = fill, .copy = copy, .add = add, .add_row = add_row};
 }
 
 }  // namespace hpt::cpu

@@ -13,7 +13,7 @@ namespace {
 
 void forward(const Stream& stream, const Tensor& y, const Tensor& tokens, const Tensor& table,
              std::int64_t first_row) {
-  const HiddenDims dims = check_embedding("embedding.forward", y, tokens, table);
+  const HiddenDims dims = check_embedding(y, tokens, table);
   const auto* ids = tokens.as<std::int32_t>();
   by_dtype(y.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -33,7 +33,7 @@ void forward(const Stream& stream, const Tensor& y, const Tensor& tokens, const 
 
 void backward(const Stream& stream, const Tensor& d_table, const Tensor& dy, const Tensor& tokens,
               std::int64_t first_row) {
-  const HiddenDims dims = check_embedding("embedding.backward", dy, tokens, d_table);
+  const HiddenDims dims = check_embedding(dy, tokens, d_table);
   const auto* ids = tokens.as<std::int32_t>();
   by_dtype(dy.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -52,7 +52,7 @@ void backward(const Stream& stream, const Tensor& d_table, const Tensor& dy, con
 }
 
 void add_positions(const Stream& stream, const Tensor& y, const Tensor& positions) {
-  const HiddenDims dims = check_positions("embedding.add_positions", y, positions);
+  const HiddenDims dims = check_positions(y, positions);
   by_dtype(y.dtype, [&](auto zero) {
     using T = decltype(zero);
     parallel_for(stream, dims.s * dims.b, dims.h, [&](std::int64_t begin, std::int64_t end) {
@@ -67,7 +67,7 @@ void add_positions(const Stream& stream, const Tensor& y, const Tensor& position
 }
 
 void positions_backward(const Stream& stream, const Tensor& d_positions, const Tensor& dy) {
-  const HiddenDims dims = check_positions("embedding.positions_backward", dy, d_positions);
+  const HiddenDims dims = check_positions(dy, d_positions);
   by_dtype(dy.dtype, [&](auto zero) {
     using T = decltype(zero);
     parallel_for(stream, dims.s, dims.b * dims.h, [&](std::int64_t begin, std::int64_t end) {

@@ -50,23 +50,18 @@ ElementwiseOps elementwise_ops() {
               [](const Stream&, const Tensor& y, const Tensor& x) {
                 check_alike("elementwise.add", {y, x});
               },
-          .scale = [](const Stream&, const Tensor& x, double) { check_alike("elementwise.scale", {x}); },
           .add_row = [](const Stream&, const Tensor& y, const Tensor& row) { check_add_row(y, row); }};
 }
 
 EmbeddingOps embedding_ops() {
   return {.forward = [](const Stream&, const Tensor& y, const Tensor& tokens, const Tensor& table,
-                        std::int64_t) { check_embedding("embedding.forward", y, tokens, table); },
+                        std::int64_t) { check_embedding(y, tokens, table); },
           .backward = [](const Stream&, const Tensor& d_table, const Tensor& dy, const Tensor& tokens,
-                         std::int64_t) { check_embedding("embedding.backward", dy, tokens, d_table); },
-          .add_positions =
-              [](const Stream&, const Tensor& y, const Tensor& positions) {
-                check_positions("embedding.add_positions", y, positions);
-              },
-          .positions_backward =
-              [](const Stream&, const Tensor& d_positions, const Tensor& dy) {
-                check_positions("embedding.positions_backward", dy, d_positions);
-              }};
+                         std::int64_t) { check_embedding(dy, tokens, d_table); },
+          .add_positions = [](const Stream&, const Tensor& y,
+                              const Tensor& positions) { check_positions(y, positions); },
+          .positions_backward = [](const Stream&, const Tensor& d_positions,
+                                   const Tensor& dy) { check_positions(dy, d_positions); }};
 }
 
 // A plan made with meta must hold for the device it plans for, so the workspace is the CPU's.
