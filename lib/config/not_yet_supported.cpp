@@ -6,7 +6,8 @@
 namespace hpt {
 namespace {
 
-// What this version can't run: a row goes when its part is built.
+// What this version can't run: a row goes when its part is built. A key that nothing reads yet may only hold
+// its default, so that a config written back loads and no wish is dropped in silence.
 struct Limit {
   std::string_view key;
   bool (*is_beyond)(const RunConfig&);
@@ -29,12 +30,20 @@ constexpr Limit kLimits[] = {
     {"parallel.zero", [](const RunConfig& c) { return c.parallel.zero > 0; }, "0"},
     {"parallel.recompute", [](const RunConfig& c) { return c.parallel.recompute != Recompute::none; },
      "none"},
+    {"checkpoint.dir", [](const RunConfig& c) { return c.checkpoint.dir != CheckpointSection{}.dir; },
+     "checkpoints"},
     {"checkpoint.every", [](const RunConfig& c) { return c.checkpoint.every > 0; }, "0"},
+    {"checkpoint.keep", [](const RunConfig& c) { return c.checkpoint.keep != CheckpointSection{}.keep; },
+     "3"},
+    {"checkpoint.keep_every", [](const RunConfig& c) { return c.checkpoint.keep_every > 0; }, "0"},
     {"checkpoint.resume",
      [](const RunConfig& c) { return c.checkpoint.resume != "auto" && c.checkpoint.resume != "never"; },
      "auto and never"},
+    {"checkpoint.async", [](const RunConfig& c) { return !c.checkpoint.async; }, "true"},
     {"checkpoint.init_from", [](const RunConfig& c) { return !c.checkpoint.init_from.empty(); }, "none"},
     {"log.trace_steps", [](const RunConfig& c) { return !c.log.trace_steps.empty(); }, "[]"},
+    {"log.straggler_factor",
+     [](const RunConfig& c) { return c.log.straggler_factor != LogSection{}.straggler_factor; }, "1.5"},
 };
 
 }  // namespace
