@@ -110,6 +110,24 @@ std::string batch_is_whole(const RunConfig& c) {
       global, c.batch.micro, c.parallel.dp, unit, below == 0 ? "" : format("{} or ", below), below + unit);
 }
 
+std::string micro_batches_are_bounded(const RunConfig& c) {
+  const std::int64_t sequences = c.batch.micro * c.parallel.dp;
+  if (c.batch.global % sequences != 0 || c.num_micro_batches() <= kMaxMicroBatches) return {};
+  return format(
+      "{} / (batch.micro {} * parallel.dp {}) = {} micro-batches a data-parallel rank, but at most {} are "
+      "possible (raise batch.micro * parallel.dp to {} or more, or lower batch.global)",
+      c.batch.global, c.batch.micro, c.parallel.dp, c.num_micro_batches(), kMaxMicroBatches,
+      (c.batch.global - 1) / kMaxMicroBatches + 1);
+}
+
+std::string evaluation_has_data(const RunConfig& c) {
+  if (c.eval.every == 0 || !c.data.valid.empty()) return {};
+  return format(
+      "{}, but data.valid is none, so that there is nothing to evaluate on (give data.valid a token file, or "
+      "set eval.every to 0)",
+      c.eval.every);
+}
+
 std::string warmup_fits(const RunConfig& c) {
   if (c.optimizer.warmup_steps <= c.run.steps) return {};
   return format("{} is more than run.steps {}", c.optimizer.warmup_steps, c.run.steps);
@@ -184,6 +202,8 @@ const std::vector<CrossCheck>& cross_checks() {
       {{"batch.micro", "model.seq_length", "model.hidden", "model.ffn_hidden", "model.vocab_size"},
        micro_batch_is_bounded},
       {{"batch.global", "batch.micro", "parallel.dp"}, batch_is_whole},
+      {{"batch.global", "batch.micro", "parallel.dp"}, micro_batches_are_bounded},
+      {{"eval.every", "data.valid"}, evaluation_has_data},
       {{"optimizer.min_lr", "optimizer.lr"}, min_lr_is_least},
       {{"optimizer.warmup_steps", "run.steps"}, warmup_fits},
       {{"log.trace_steps", "run.steps"}, trace_steps_exist},

@@ -15,8 +15,8 @@ struct CrossCheck {
   std::string (*fault)(const RunConfig&);  // "" if it holds; else what follows "KEY: "
 };
 
-// Expects kv_heads, ffn_hidden and dp to be resolved. Also bounds the products of sizes so that parameters,
-// tokens and activations can be counted in 64 bits everywhere.
+// Expects kv_heads, ffn_hidden and dp to be resolved. Also bounds the products of sizes, so that parameters,
+// tokens and activations can be counted in 64 bits everywhere, and the micro-batches of a step.
 const std::vector<CrossCheck>& cross_checks();
 
 }  // namespace hpt

@@ -15,6 +15,8 @@ namespace hpt {
 // No product of sizes within these bounds and within cross_checks.h's overflows 64 bits.
 inline constexpr std::int64_t kMaxRanks = 1 << 20;
 inline constexpr std::int64_t kMaxSteps = 1'000'000'000'000;
+// A step's pipeline schedule lists every micro-batch, on every rank.
+inline constexpr std::int64_t kMaxMicroBatches = 1 << 16;
 
 struct Field {
   std::string section;  // "parallel"

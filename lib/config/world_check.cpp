@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/numbers.h"
+#include "config/schema.h"
 #include "config/text.h"
 #include "core/format.h"
 
@@ -35,7 +36,9 @@ bool suits(const RunConfig& c, const Degrees& d) {
   const bool stages_fit =
       m.layers >= stages &&
       (c.parallel.stages.empty() || c.parallel.stages.size() == static_cast<std::size_t>(stages));
-  return splits && stages_fit && c.batch.global % (c.batch.micro * d.dp) == 0;
+  const std::int64_t sequences = c.batch.micro * d.dp;
+  const bool batch_fits = c.batch.global % sequences == 0 && c.batch.global / sequences <= kMaxMicroBatches;
+  return splits && stages_fit && batch_fits;
 }
 
 // How far from what was asked for, as factors.

@@ -61,6 +61,27 @@ TEST_CASE("the batch equation is shown with its numbers") {
   CHECK(load_set({"batch.micro=2", "parallel.dp=3"}).num_micro_batches() == 2);
 }
 
+TEST_CASE("evaluation without a data set to evaluate on is refused") {
+  CHECK(refusal_of_set({"eval.every=5"}) ==
+        "--set eval.every=5: eval.every: 5, but data.valid is none, so that there is nothing to evaluate on "
+        "(give data.valid a token file, or set eval.every to 0)");
+  CHECK(refusal_of_set({"eval.every=5", "data.valid=v.bin"}) == "");
+  CHECK(refusal_of_set({"eval.every=0", "data.valid=v.bin"}) == "");
+}
+
+TEST_CASE("a step has a bounded number of micro-batches, told with the batch equation") {
+  CHECK(
+      refusal_of_set({"batch.global=65537"}) ==
+      "--set batch.global=65537: batch.global: 65537 / (batch.micro 1 * parallel.dp 1) = 65537 micro-batches "
+      "a data-parallel rank, but at most 65536 are possible (raise batch.micro * parallel.dp to 2 or more, "
+      "or lower batch.global)");
+  CHECK(refusal_of_set({"batch.global=65536"}) == "");
+  CHECK(refusal_of_set({"batch.global=196611", "batch.micro=3", "parallel.dp=1"}) != "");
+  CHECK(refusal_of_set({"batch.global=196608", "batch.micro=3", "parallel.dp=1"}) == "");
+  CHECK(refusal_of_set({"batch.global=524288", "batch.micro=2", "parallel.dp=4"}) == "");
+  CHECK(refusal_of_set({"batch.global=524296", "batch.micro=2", "parallel.dp=4"}) != "");
+}
+
 TEST_CASE("the values at the edge of each conflict are accepted") {
   for (const char* set :
        {"optimizer.warmup_steps=10", "optimizer.min_lr=1e-3", "log.trace_steps=[1, 10]", "batch.micro=12",

@@ -63,6 +63,12 @@ TEST_CASE("every layout that is offered is accepted") {
   CHECK(num_offered > 50);
 }
 
+TEST_CASE("a layout that would make too many micro-batches is not offered") {
+  const std::string message = refusal_of_set({"parallel.dp=5", "batch.global=131072"}, 4);
+  CHECK(message.find("dp 2") != std::string::npos);
+  CHECK(message.find("dp 1") == std::string::npos);
+}
+
 TEST_CASE("a world that no layout fits is told so") {
   CHECK(refusal_of_set({}, 7).find("(no layout of 7 ranks fits this model and batch)") != std::string::npos);
 }
