@@ -81,12 +81,18 @@ void ConfigReader::read_set(const std::string& assignment) {
     return;
   }
   const std::string key = assignment.substr(0, equals);
+  if (key.empty()) {
+    faults.add(format("{}: a key is missing; must be written as SECTION.KEY=VALUE", origin.place(1, 1)));
+    return;
+  }
   if (find_field(key) != nullptr) {
     read_value(origin, key, parse_yaml(assignment.substr(equals + 1), origin));
     return;
   }
   const std::size_t dot = key.find('.');
-  if (is_section(key)) {
+  if (key == "defaults") {
+    tell(origin.place(1, 1), key, "can stand only in a config file, at its top");
+  } else if (is_section(key)) {
     tell(origin.place(1, 1), key, "is a section; set its keys one by one, as SECTION.KEY=VALUE");
   } else if (dot == std::string::npos) {
     tell(origin.place(1, 1), key, format("unknown key; the nearest known name is {}", nearest_section(key)));

@@ -13,17 +13,29 @@ bool is_plain_scalar(const YamlNode& node) {
   return node.kind == YamlNode::Kind::scalar && !node.quoted;
 }
 
-std::string found(const YamlNode& node) {
+// The value as it could stand on one line of a config.
+std::string flow_text(const YamlNode& node) {
+  std::vector<std::string> parts;
   switch (node.kind) {
     case YamlNode::Kind::none:
-      return "nothing";
-    case YamlNode::Kind::list:
-      return "a list";
-    case YamlNode::Kind::map:
-      return "a map";
+      return "~";
     case YamlNode::Kind::scalar:
+      return node.quoted ? format("\"{}\"", node.text) : node.text;
+    case YamlNode::Kind::list:
+      for (const YamlNode& item : node.items) parts.push_back(flow_text(item));
+      return format("[{}]", joined(parts));
+    case YamlNode::Kind::map:
       break;
   }
+  for (const YamlEntry& entry : node.entries)
+    parts.push_back(format("{}: {}", entry.key.text, flow_text(entry.value)));
+  return format("{{{}}}", joined(parts));
+}
+
+std::string found(const YamlNode& node) {
+  if (node.kind == YamlNode::Kind::none) return "nothing";
+  if (node.kind == YamlNode::Kind::list) return format("the list {}", shown(flow_text(node)));
+  if (node.kind == YamlNode::Kind::map) return format("the map {}", shown(flow_text(node)));
   if (node.quoted) return format("the quoted text \"{}\"", shown(node.text));
   return node.text.empty() ? "empty text" : shown(node.text);
 }

@@ -189,6 +189,8 @@ YamlNode parse_yaml(const std::string& text, const YamlOrigin& origin) {
          kMaxConfigBytes);
   }
   const std::string plain = normalised(text);
+  if (plain.starts_with(kByteOrderMark))  // which yaml-cpp would take for the first
+    refuse_at(origin, plain, 0, "a second byte-order mark, but a config has at most one");
   check_characters(plain, origin);
   std::istringstream stream(plain);
   TreeBuilder builder(origin);

@@ -56,6 +56,11 @@ TEST_CASE("a byte-order mark at the start and CRLF line ends change nothing, not
   CHECK(root.entries[1].value.line == 2);
 }
 
+TEST_CASE("a second byte-order mark is refused") {
+  CHECK(fault_of("\xEF\xBB\xBF\xEF\xBB\xBF"
+                 "a: 1\n") == "c.yaml:1:1: a second byte-order mark, but a config has at most one");
+}
+
 TEST_CASE("an empty text, a comment and a lone document mark are an empty tree") {
   for (const char* text : {"", "\n\n", "# nothing\n", "---\n", "\xEF\xBB\xBF"}) {
     CAPTURE(text);
