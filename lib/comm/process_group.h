@@ -82,6 +82,11 @@ class ProcessGroup {
   virtual std::unique_ptr<ProcessGroup> split(const std::string& name,
                                               const std::vector<std::vector<int>>& partition) = 0;
 
+  // The longest wait for one op, past which the wait ends with an Error: this rank's, in all its groups.
+  // Starts as the world was made with; set by the rank's own thread.
+  virtual void set_deadline(double seconds) = 0;
+  virtual double deadline() const = 0;
+
   // Ends every wait of every rank of the world with an Error of kind `aborted`. Safe from any thread.
   virtual void abort() = 0;
 };

@@ -49,6 +49,20 @@ TEST_CASE("a wait past the deadline names the group, the op, the rank and the on
   expect_told(failures, {"rank 0: group pairs: recv of 5 f32 waits for rank 2", "3 s"});
 }
 
+TEST_CASE("a deadline reaches every group of the rank that sets it") {
+  const auto failures = failures_of({4, 100}, [](ProcessGroup& world) {
+    const auto before = world.split("before", {{0, 1}, {2, 3}});
+    world.set_deadline(1);
+    const auto after = world.split("after", {{3, 0}, {1, 2}});
+    check(before->deadline() == 1 && after->deadline() == 1, "deadline");
+    float x = 1;
+    const Tensor tensor{&x, DType::f32, {1}};
+    if (world.rank() == 0) before->recv(tensor, 1, {}).join();
+  });
+  REQUIRE(failures.size() == 1);
+  expect_told(failures, {"rank 0: group before: recv of 1 f32 waits for rank 1: nothing came for 1 s"});
+}
+
 TEST_CASE("a collective past the deadline names a rank that has not come") {
   const auto failures = failures_of({3, 3}, [](ProcessGroup& world) {
     std::vector<float> x(5);

@@ -30,7 +30,7 @@ void receive_from_self(RankContext& rank) {
   rank.world->recv({&never, DType::i32, {1}}, rank.rank, {}).join();
 }
 
-// What the chosen rank does; the others then meet in a barrier, but where the name says otherwise.
+// What the chosen rank does; then all meet in a barrier, unless they leave.
 const std::map<std::string, Way>& ways() {
   static const std::map<std::string, Way> all = {
       {"done", [](RankContext&) {}},
@@ -44,6 +44,12 @@ const std::map<std::string, Way>& ways() {
       {"quit", [](RankContext&) { _exit(0); }},
       {"kill", [](RankContext&) { raise(SIGKILL); }},
       {"deadline", receive_from_self},
+      {"own deadline",
+       [](RankContext& rank) {
+         rank.world->set_deadline(1);
+         receive_from_self(rank);
+       }},
+      {"leave", [](RankContext& rank) { rank.world->set_deadline(1); }},
       {"mismatch",
        [](RankContext& rank) {
          std::int64_t x = 0;
@@ -72,7 +78,7 @@ int run(int argc, char** argv) {
   LaunchOptions options;
   options.local_ranks = std::atoi(argv[1]);
   options.deadline_s = 5;
-  std::string way = argv[2];
+  const std::string way = argv[2];
   const int chosen = argc > 3 ? std::atoi(argv[3]) : -1;  // -1: all
   const bool others_compute = argc > 4;
   std::atomic<bool> is_first = false;
@@ -80,7 +86,7 @@ int run(int argc, char** argv) {
     if (rank.rank == 0) is_first = true;
     if (chosen < 0 || rank.rank == chosen) ways().at(way)(rank);
     if (others_compute && rank.rank != chosen) sleep_for(300);
-    rank.world->barrier();
+    if (way != "leave") rank.world->barrier();
   });
   if (code == 0 && is_first) std::puts("ended well");
   return code;

@@ -78,6 +78,18 @@ TEST_CASE("a wait past the deadline and peers that disagree end the job with the
   expect_end({"mismatch", "2"}, 1, "here meets");
 }
 
+TEST_CASE("a deadline that is set in the run holds from then on, in the last vote too") {
+  expect_end({"own deadline", "1", "others compute"}, 1,
+             "rank 1: group world: recv of 1 i32 waits for rank 1");
+  expect_end({"own deadline", "1", "others compute"}, 1, "nothing came for 1 s");
+  if (!kWithMpirun) return;
+  const e2e::Outcome outcome =
+      e2e::run(launch_command(Ranks::processes, 2, {"leave", "1", "others compute"}));
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.count_err_lines("rank 1: the others did not come to the end in 1 s") == 1);
+}
+
 TEST_CASE("an abort without a reason still ends the job with an error") {
   expect_end({"abort", "1"}, 1, "ended because another rank failed");
 }

@@ -70,6 +70,8 @@ class ProgressEngine {
 
   void ring_peer(int place_on_host) { ring(*signals_.bells[static_cast<std::size_t>(place_on_host)]); }
   int world_rank() const { return options_.world_rank; }
+  void set_deadline(double seconds) { options_.deadline_s = seconds; }
+  double deadline() const { return options_.deadline_s; }
 
   // Safe from any thread.
   void abort();

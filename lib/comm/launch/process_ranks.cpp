@@ -99,7 +99,7 @@ int run_with_mpi(const Launcher& launcher, double deadline_s, const std::functio
     const RunningRank running(context.rank);
     outcome = run_rank(context, body);
   }
-  return vote(votes, std::move(outcome), deadline_s);
+  return vote(votes, std::move(outcome), world->deadline());
 }
 
 }  // namespace

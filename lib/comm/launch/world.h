@@ -18,13 +18,14 @@ struct RankContext {
   int local_rank = 0;  // among the ranks of this host
   int ranks_on_host = 1;
   int cores_on_host = 1;  // that its ranks may run on, together
-  std::string origin;  // how messages call the launcher: "mpirun -n 8", "--local 4"
+  std::string origin;     // how messages call the launcher: "mpirun -n 8", "--local 4"
   ProcessGroup* world = nullptr;
 };
 
 struct LaunchOptions {
-  int local_ranks = 0;      // > 0: that many ranks as threads of this process, no MPI
-  double deadline_s = 600;  // longest wait for a peer
+  int local_ranks = 0;  // > 0: that many ranks as threads of this process, no MPI
+  double deadline_s =
+      600;  // longest wait for a peer, until the body sets another (ProcessGroup::set_deadline)
 };
 
 // Runs `body` on every rank of this process and returns the exit code that all ranks agreed on. Errors thrown

@@ -26,6 +26,8 @@ class SharedMemoryGroup final : public ProcessGroup {
   void barrier() override;
   std::unique_ptr<ProcessGroup> split(const std::string& name,
                                       const std::vector<std::vector<int>>& partition) override;
+  void set_deadline(double seconds) override { members_->engine().set_deadline(seconds); }
+  double deadline() const override { return members_->engine().deadline(); }
   void abort() override { members_->engine().abort(); }
 
  private:
