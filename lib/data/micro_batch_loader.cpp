@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/hash.h"
 #include "data/blend.h"
 #include "data/sample_order.h"
 #include "data/token_file.h"
@@ -108,6 +109,15 @@ MicroBatchLoader::~MicroBatchLoader() = default;
 
 std::int64_t MicroBatchLoader::num_samples() const {
   return impl_->num_samples;
+}
+
+std::uint64_t MicroBatchLoader::fingerprint() const {
+  std::uint64_t hash = 0;
+  for (const Source& source : impl_->sources) {
+    const std::uint64_t file = source.file.fingerprint();
+    hash = hash64(&file, sizeof file, hash);
+  }
+  return hash;
 }
 
 void MicroBatchLoader::load(const MicroBatch& into, std::int64_t first_ordinal) const {

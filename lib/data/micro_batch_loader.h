@@ -36,6 +36,9 @@ class MicroBatchLoader {
   // Samples of one epoch (over all sources for a blend).
   std::int64_t num_samples() const;
 
+  // Equal where the sources' files hold the same tokens, as far as their headers and a sample of them tell.
+  std::uint64_t fingerprint() const;
+
   // Fills a micro-batch of b sequences, what it has of tokens and labels, with the samples of ordinals
   // [first_ordinal, first_ordinal + b). Past the last sample of a loader that does not shuffle (of its
   // source, in a blend), labels are all -1 and tokens 0. Tensors as in MicroBatch, owned by the caller, on

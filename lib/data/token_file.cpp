@@ -1,5 +1,7 @@
 #include "data/token_file.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "core/error.h"
@@ -45,6 +47,22 @@ void TokenFile::read(TokenRange range, std::int64_t vocab_size, TokenSink into) 
   fail(ErrorKind::runtime, "{}: token {} (at byte {}) is {}, not below the vocabulary of {}", path(),
        range.first + bad, info_.payload_offset + offset,
        token_at(payload().data() + offset, info_.token_bytes), vocab_size);
+}
+
+std::uint64_t TokenFile::fingerprint() const {
+  constexpr std::size_t kBlock = 4096;
+  constexpr std::size_t kBlocks = 64;
+  const std::array<std::uint64_t, 4> header = {
+      static_cast<std::uint64_t>(info_.num_tokens), static_cast<std::uint64_t>(info_.token_bytes),
+      static_cast<std::uint64_t>(info_.vocab_size), info_.payload_hash};
+  std::uint64_t hash = hash64(header.data(), sizeof header);
+  if (info_.format == TokenFormat::hpt) return hash;
+  const std::size_t size = payload().size();
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    const std::size_t begin = size / kBlocks * block;
+    hash = hash64(payload().data() + begin, std::min(kBlock, size - begin), hash);
+  }
+  return hash;
 }
 
 void TokenFile::verify_payload() const {

@@ -39,6 +39,10 @@ class TokenFile {
   // Allocates nothing.
   void read(TokenRange range, std::int64_t vocab_size, TokenSink into) const;
 
+  // Tells files apart without reading them whole: sizes, the checksum where the header has one, and for the
+  // other formats a sample of the tokens.
+  std::uint64_t fingerprint() const;
+
   // Reads all tokens; Error of kind usage where their checksum is not the header's. Formats without one pass.
   void verify_payload() const;
 

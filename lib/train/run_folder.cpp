@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/host.h"
 
 namespace hpt {
 namespace {
@@ -23,10 +24,8 @@ namespace fs = std::filesystem;
 constexpr std::array kOwnFiles = {"config.yaml", "metrics.jsonl", "log.txt", "tensorboard"};
 
 std::string who_am_i() {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
   const char* job = std::getenv("SLURM_JOB_ID");
-  return format("host {}, job {}, pid {}", host.data(), job == nullptr ? "none" : job, getpid());
+  return format("host {}, job {}, pid {}", host_name(), job == nullptr ? "none" : job, getpid());
 }
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {

@@ -6,8 +6,10 @@
 
 #include "config/load.h"
 #include "core/clock.h"
+#include "core/hash.h"
 #include "data/micro_batch_loader.h"
 #include "optim/lr_schedule.h"
+#include "train/agree.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
 #include "train/rank_engine.h"
@@ -127,14 +129,18 @@ auto on_first_rank(const RankContext& rank, Make make) -> decltype(make()) {
 }  // namespace
 
 void train(const RunConfig& config, const RankContext& rank, Log& log) {
+  require_same("the config", hash64(dump_config(config)), rank);
   refuse_unsupported(config);
   check_sampling(config);
   // Before the plan, which is as large as a batch has micro-batches: the data are known to fill one.
   const MicroBatchLoader train_data(loader_options(config, config.data.train, true));
+  require_same("data.train", train_data.fingerprint(), rank);
   std::optional<Evaluator> evaluator;
-  if (!config.data.valid.empty())
-    evaluator.emplace(config,
-                      std::make_unique<MicroBatchLoader>(loader_options(config, config.data.valid, false)));
+  if (!config.data.valid.empty()) {
+    auto valid_data = std::make_unique<MicroBatchLoader>(loader_options(config, config.data.valid, false));
+    require_same("data.valid", valid_data->fingerprint(), rank);
+    evaluator.emplace(config, std::move(valid_data));
+  }
   const RunPlan plan = make_run_plan(config);
   const Stream stream{threads_of(config, rank), nullptr};
   RankEngine engine(plan, *rank.world, cpu_backend(), stream,

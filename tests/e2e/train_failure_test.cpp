@@ -85,6 +85,39 @@ TEST_CASE("a batch that does not split shows the equation with its numbers") {
                  {"batch.global: 7"});
 }
 
+TEST_CASE("ranks that read different configs or data are refused, whatever the difference") {
+  const SmallRun run;
+  run.start({"data", "pack", "--input", "text", "--output", "other.bin", "--valid", "rest.bin",
+             "--valid-share", "0.2"})
+      .wait();
+  const auto one_rank_differs = [&](const std::string& setting) {
+    const SmallRun::Settings settings = {"parallel.dp=2", "run.dir=out"};
+    Command command = run.command(Ranks::processes, 2, settings);
+    const std::string other =
+        "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then exec \"$@\" --set " + setting + "; else exec \"$@\"; fi";
+    const auto binary = std::find(command.arguments.begin(), command.arguments.end(), HPT_BINARY);
+    command.arguments.insert(binary, {"sh", "-c", other, "sh"});
+    return command;
+  };
+  for (const std::string setting :
+       {"run.seed=7", "run.steps=7", "model.heads=8", "model.layers=6", "batch.global=16", "eval.every=1"})
+    expect_refused(run, one_rank_differs(setting), {"rank 1"});
+  // The same path, another file.
+  const std::string own_data =
+      "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then mkdir own; cp other.bin own/train.bin; "
+      "cp valid.bin run.yaml own; cd own; fi; exec \"$@\"";
+  Command command =
+      run.command(Ranks::processes, 2, {"parallel.dp=2", "run.dir=" + run.folder().path() + "/out"});
+  const auto binary = std::find(command.arguments.begin(), command.arguments.end(), HPT_BINARY);
+  command.arguments.insert(binary, {"sh", "-c", own_data, "sh"});
+  const Outcome outcome = e2e::run(command);
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.count_err_lines("rank 1 on host ") == 1);
+  CHECK(outcome.count_err_lines("data.train is not what rank 0 reads") == 1);
+  CHECK_FALSE(std::filesystem::exists(run.folder() / "out"));
+}
+
 TEST_CASE("a wrong command line is one line and exit code 2") {
   const SmallRun run;
   for (const std::vector<std::string>& arguments :

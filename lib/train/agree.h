@@ -1,0 +1,16 @@
+// What all ranks must have in common before they train. Each reads the config and the data by itself, and a
+// host may hold another file of the same name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "comm/launch/world.h"
+
+namespace hpt {
+
+// Called by all ranks: an Error of kind usage on every rank whose `fingerprint` is not rank 0's, which names
+// the rank, its host and `what` differs.
+void require_same(const std::string& what, std::uint64_t fingerprint, const RankContext& rank);
+
+}  // namespace hpt
