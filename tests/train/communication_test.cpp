@@ -108,6 +108,47 @@ TEST_CASE("the data axis sums every local gradient once, whatever the buckets") 
   }
 }
 
+TEST_CASE("the ends of a pipeline sum the tied table once, and nobody else does") {
+  RunConfig config = case_t();
+  config.parallel.pp = 3;
+  config.parallel.tp = 2;
+  const std::int64_t local_rows = (config.model.vocab_size + 1) / 2;
+  for (const bool tied : {true, false})
+    for (int rank = 0; rank < 6; ++rank) {
+      config.model.tie_embeddings = tied;
+      const bool is_end = rank / 2 != 1;
+      const Count expected = tied && is_end ? Count{1, local_rows * config.model.hidden * 8} : Count{};
+      CHECK(count(record_step(config, rank), "tied", OpKind::all_reduce) == expected);
+    }
+}
+
+TEST_CASE("replicas of key and value heads sum their gradients, where there are any") {
+  RunConfig config = case_t();
+  config.parallel.tp = 4;
+  for (const std::int64_t kv_heads : {1, 2, 4}) {
+    config.model.kv_heads = kv_heads;
+    std::int64_t bytes = 0;
+    for (const RecordedOp& op : record_step(config, 0).ops)
+      if (op.group == "kv replicas") bytes += op.bytes;
+    // One head a rank: key and value, a weight [8, 32] and a bias [8] each, in every layer.
+    const std::int64_t expected = config.model.layers * 2 * (8 * config.model.hidden + 8) * 8;
+    CHECK(bytes == (kv_heads < 4 ? expected : 0));
+  }
+}
+
+TEST_CASE("a step ends in one sum over the world: the loss, the votes and the norm's parts") {
+  RunConfig config = case_t();
+  config.parallel.pp = 2;
+  config.parallel.dp = 2;
+  for (int rank = 0; rank < 4; ++rank) {
+    const Recording recording = record_step(config, rank);
+    CHECK(count(recording, "world", OpKind::all_reduce).ops == 1);
+    CHECK(std::count_if(recording.ops.begin(), recording.ops.end(),
+                        [](const RecordedOp& op) { return op.group == "world"; }) == 1);
+    CHECK(recording.ops.back().group == "world");
+  }
+}
+
 TEST_CASE("the parameters a rank stores take the bytes that its rows say") {
   RunConfig config = case_t();
   config.model.kv_heads = 1;

@@ -232,6 +232,26 @@ TEST_CASE("loss and every gradient equal PyTorch's to 1e-10 in fp64 and 1e-5 in 
   }
 }
 
+void check_steps(const FixtureOutcome& found, const reference::FixtureRun& expected) {
+  REQUIRE(found.losses.size() == expected.losses.size());
+  for (std::size_t step = 0; step < found.losses.size(); ++step) {
+    CHECK(reference::gap(found.losses[step], expected.losses[step]) <= 1e-10);
+    CHECK(reference::gap(found.norms[step], expected.grad_norms[step]) <= 1e-10);
+  }
+}
+
+TEST_CASE("SGD steps with weight decay and clipping equal PyTorch's") {
+  for (const char* name : {"gpt_tied", "gpt_gqa"}) {
+    INFO(name);
+    const reference::Fixture fixture = reference::load_fixture(name);
+    RunConfig config = config_of(fixture, Precision::fp64);
+    config.run.steps = static_cast<std::int64_t>(fixture.sgd.losses.size());
+    config.optimizer.weight_decay = fixture.sgd_options.weight_decay;
+    config.optimizer.clip_norm = fixture.sgd.clip;
+    check_steps(train_fixture(fixture, config, fixture.sgd_options.lr), fixture.sgd);
+  }
+}
+
 TEST_CASE("AdamW steps with clipping equal PyTorch's") {
   for (const char* name : {"gpt_tied", "gpt_gqa"}) {
     INFO(name);
@@ -245,10 +265,7 @@ TEST_CASE("AdamW steps with clipping equal PyTorch's") {
     config.optimizer.weight_decay = fixture.adamw_options.weight_decay;
     config.optimizer.clip_norm = fixture.adamw.clip;
     const FixtureOutcome found = train_fixture(fixture, config, fixture.adamw_options.lr);
-    for (std::size_t step = 0; step < found.losses.size(); ++step) {
-      CHECK(reference::gap(found.losses[step], fixture.adamw.losses[step]) <= 1e-10);
-      CHECK(reference::gap(found.norms[step], fixture.adamw.grad_norms[step]) <= 1e-10);
-    }
+    check_steps(found, fixture.adamw);
     CHECK(reference::gap(found.parameters, fixture.adamw_parameters).error <= 1e-10);
   }
 }
