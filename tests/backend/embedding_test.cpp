@@ -68,3 +68,23 @@ TEMPLATE_TEST_CASE("embedding: positions are added to every sample and their gra
     CHECK(same_bits(d_positions, expected));
   }
 }
+
+// Every token occurs, some several times, and dy weighs each output differently: no gradient is zero by luck.
+TEST_CASE("embedding: the gradients of table and positions are those of finite differences") {
+  const auto& ops = cpu_backend().embedding;
+  constexpr std::int64_t kShardRows = 4, kFirst = 3, kWidth = 5;
+  auto tokens = random_integers<std::int32_t>({7, 3}, 1, 0, kFirst + kShardRows + 2);  // some lie outside
+  auto table = random_array<double>({kShardRows, kWidth}, 2);
+  auto positions = random_array<double>({9, kWidth}, 3);  // two more than the sequence has
+  auto dy = random_array<double>({7, 3, kWidth}, 4);
+  Array<double> y(dy.shape), d_table(table.shape), d_positions(positions.shape);
+  const auto objective = [&] {
+    ops.forward({}, y, tokens, table, kFirst);
+    ops.add_positions({}, y, positions);
+    return dot(y, dy);
+  };
+  ops.backward({}, d_table, dy, tokens, kFirst);
+  ops.positions_backward({}, d_positions, dy);
+  CHECK(gradient_error(table, d_table, objective) < 1e-8);
+  CHECK(gradient_error(positions, d_positions, objective) < 1e-8);
+}
