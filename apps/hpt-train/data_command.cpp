@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "command_line.h"
 #include "core/error.h"
 #include "data/inspect.h"
 #include "data/pack.h"
@@ -79,15 +80,12 @@ int run_inspect(const InspectRequest& request) {
 void add_pack(CLI::App& data, std::function<int()>& run) {
   const auto request = std::make_shared<PackRequest>();
   CLI::App* command = data.add_subcommand("pack", "Make token files from text files, each one document");
-  command->add_option("--input", request->inputs, "Text files, UTF-8 or not")->required()->type_name("FILE");
-  command->add_option("--output", request->output, "The token file to make")->required()->type_name("FILE");
+  require_path(command->add_option("--input", request->inputs, "Text files, UTF-8 or not"))->required();
+  require_path(command->add_option("--output", request->output, "The token file to make"))->required();
   command->add_option("--tokenizer", request->tokenizer, "bytes")->capture_default_str();
-  CLI::Option* valid =
-      command->add_option("--valid", request->valid, "Hold out the last bytes into this token file");
-  valid->type_name("FILE");
-  command->add_option("--valid-share", request->valid_share, "Share of all bytes to hold out")
-      ->capture_default_str()
-      ->needs(valid);
+  CLI::Option* valid = require_path(
+      command->add_option("--valid", request->valid, "Hold out the last bytes into this token file"));
+  add_share(*command, "--valid-share", request->valid_share, "Share of all bytes to hold out")->needs(valid);
   command->callback([&run, request] { run = [request] { return run_pack(*request); }; });
 }
 
@@ -95,11 +93,9 @@ void add_inspect(CLI::App& data, std::function<int()>& run) {
   const auto request = std::make_shared<InspectRequest>();
   CLI::App* command =
       data.add_subcommand("inspect", "Check a token file from end to end and show what it holds");
-  command->add_option("file", request->file, "The token file")->required()->type_name("FILE");
-  command
-      ->add_option("--valid", request->valid,
-                   "Also tell the loss of a unigram and a bigram model on this token file")
-      ->type_name("FILE");
+  require_path(command->add_option("file", request->file, "The token file"))->required();
+  require_path(command->add_option("--valid", request->valid,
+                                   "Also tell the loss of a unigram and a bigram model on this token file"));
   command->add_flag("--json", request->json, "One line of JSON");
   command->callback([&run, request] { run = [request] { return run_inspect(*request); }; });
 }

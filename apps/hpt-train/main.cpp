@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "comm/launch/world.h"
+#include "command_line.h"
 #include "core/error.h"
 #include "data_command.h"
 #include "train_command.h"
@@ -30,13 +31,16 @@ int run_command(int argc, char** argv) {
   std::function<int()> run;
   hpt::add_train_command(app, run);
   hpt::add_data_command(app, run);
+  for (const char* name : {"plan", "checkpoint", "generate", "bench"}) hpt::add_command_to_come(app, name);
   try {
     app.parse(argc, argv);
+    hpt::refuse_options_of_training(app);
     return run();
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& wrong) {
-    return hpt::refuse_job(hpt::format("command line: {} (see hpt-train --help)", wrong.what()));
+    return hpt::refuse_job(
+        hpt::format("command line: {} (see hpt-train --help)", hpt::fault_of_words(app, wrong)));
   }
 }
 

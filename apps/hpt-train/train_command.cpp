@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/launch/world.h"
+#include "command_line.h"
 #include "config/load.h"
 #include "core/log.h"
 #include "train/trainer.h"
@@ -12,20 +13,14 @@
 namespace hpt {
 namespace {
 
+constexpr int kMaxLocalRanks = 1024;
+
 struct TrainArguments {
   std::string config;
   std::vector<std::string> sets;
-  std::string device;
-  std::string resume;
+  std::vector<ConfigOption> options;
   int local = 0;
 };
-
-std::vector<ConfigOption> given_options(const TrainArguments& arguments) {
-  std::vector<ConfigOption> given;
-  if (!arguments.device.empty()) given.push_back({"--device", "run.device", arguments.device});
-  if (!arguments.resume.empty()) given.push_back({"--resume", "checkpoint.resume", arguments.resume});
-  return given;
-}
 
 int run_train(const TrainArguments& arguments) {
   LaunchOptions options;
@@ -35,7 +30,7 @@ int run_train(const TrainArguments& arguments) {
     ConfigRequest request;
     request.path = arguments.config;
     request.sets = arguments.sets;
-    request.options = given_options(arguments);
+    request.options = arguments.options;
     request.world_size = rank.world_size;
     request.world_origin = rank.origin;
     train(load_config(request), rank, log);
@@ -46,16 +41,25 @@ int run_train(const TrainArguments& arguments) {
 
 void add_train_command(CLI::App& app, std::function<int()>& run) {
   const auto arguments = std::make_shared<TrainArguments>();
-  app.add_option("--config", arguments->config, "the YAML file of the run");
+  const CLI::Option* config = app.add_option("--config", arguments->config, "the YAML file of the run");
   app.add_option("--set", arguments->sets, "override one key: section.key=value; repeatable, later wins")
       ->allow_extra_args(false);
-  app.add_option("--device", arguments->device, "auto, cpu or cuda: same as run.device");
-  app.add_option("--resume", arguments->resume, "auto, never or a folder: same as checkpoint.resume");
-  app.add_option("--local", arguments->local,
-                 "run this many ranks as threads of this process, without a launcher")
-      ->check(CLI::Range(1, 1024));
-  run = [arguments] {
-    if (arguments->config.empty()) throw CLI::RequiredError("--config");
+  const auto add_key = [&](const std::string& option, const std::string& key, const std::string& about) {
+    app.add_option_function<std::string>(
+        option,
+        [=](const std::string& value) {
+          arguments->options.push_back({option, key, value});
+        },
+        about);
+  };
+  add_key("--device", "run.device", "auto, cpu or cuda: same as run.device");
+  add_key("--resume", "checkpoint.resume", "auto, never or a folder: same as checkpoint.resume");
+  add_count(app, "--local", arguments->local, kMaxLocalRanks,
+            "run this many ranks as threads of this process, without a launcher");
+  for (const char* name : {"--dry-run", "--world", "--ranks-per-node", "--shrink"})
+    add_option_to_come(app, name);
+  run = [arguments, config] {
+    if (config->count() == 0) throw CLI::RequiredError("--config");
     return run_train(*arguments);
   };
 }

@@ -106,7 +106,8 @@ void ConfigReader::read_option(const ConfigOption& option) {
   YamlNode value;
   value.kind = YamlNode::Kind::scalar;
   value.text = option.value;
-  read_value({format("{} {}", option.option, option.value), false}, option.key, value);
+  const std::string shown_value = option.value.empty() ? "''" : option.value;
+  read_value({format("{} {}", option.option, shown_value), false}, option.key, value);
 }
 
 void ConfigReader::require_all(const std::string& name) {

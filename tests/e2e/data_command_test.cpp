@@ -36,6 +36,19 @@ TEST_CASE("data pack and inspect work on real files and tell the loss to beat") 
   CHECK(report["unigram_loss"] < 3);
 }
 
+TEST_CASE("the share to hold out is read as a config reads numbers") {
+  const TempFolder folder;
+  write_file(folder / "text", std::string(1000, 'x'));
+  for (const char* share : {"1e-1", ".1", "0.10"}) {
+    const Outcome packed = run({hpt_train({"data", "pack", "--input", "text", "--output", "out.bin",
+                                           "--valid", "valid.bin", "--valid-share", share}),
+                                {},
+                                folder.path()});
+    INFO(share << packed.err);
+    CHECK_THAT(packed.out, Contains("901 tokens from 900 bytes") && Contains("101 tokens from 100 bytes"));
+  }
+}
+
 TEST_CASE("what is wrong with a data command is one line on stderr and exit code 2") {
   const TempFolder folder;
   write_file(folder / "text", "some text");
@@ -59,5 +72,11 @@ TEST_CASE("what is wrong with a data command is one line on stderr and exit code
           "--valid-share");
   refused({"data", "pack", "--input", "text", "--output", "out", "--valid-share", "0.1"}, "--valid");
   refused({"data", "inspect", "odd.bin"}, "odd.bin: begins with no known magic and is 3 bytes long");
-  refused({"data"}, "subcommand");
+  refused({"data"}, "data: a command must follow: pack, inspect");
+  for (const char* share : {"nan", "inf", "0x1p-1", "0", "1", "-0.1", "", "half", "0.5x"})
+    refused({"data", "pack", "--input", "text", "--output", "out", "--valid", "v", "--valid-share", share},
+            "--valid-share: found");
+  refused({"data", "pack", "--input", "text", "--output", "out", "--valid", ""}, "--valid: found ''");
+  refused({"data", "pack", "--input", "", "--output", "out"}, "--input: found ''");
+  refused({"data", "inspect", "text", "--valid", ""}, "--valid: found ''");
 }
