@@ -129,6 +129,7 @@ auto on_first_rank(const RankContext& rank, Make make) -> decltype(make()) {
 }  // namespace
 
 void train(const RunConfig& config, const RankContext& rank, Log& log) {
+  rank.world->set_deadline(config.run.watchdog_s);
   require_same("the config", hash64(dump_config(config)), rank);
   refuse_unsupported(config);
   check_sampling(config);

@@ -196,6 +196,21 @@ TEST_CASE("a killed rank ends the whole job, non-zero, and leaves no process beh
   }
 }
 
+TEST_CASE("a rank that hangs longer than run.watchdog_s ends the job, with what was waited for") {
+  const SmallRun run;
+  Process process(run.command(Ranks::processes, 2, endless({"parallel.pp=2", "run.watchdog_s=2"})));
+  REQUIRE(wait_for_step(run, process));
+  const std::vector<pid_t> ranks = children_of(process.pid());
+  REQUIRE(ranks.size() == 2);
+  kill(ranks[1], SIGSTOP);
+  const Outcome outcome = process.wait();
+  INFO(outcome.err);
+  CHECK_FALSE(outcome.timed_out);
+  CHECK(outcome.exit_code != 0);
+  CHECK(outcome.seconds < 30);
+  CHECK(outcome.count_err_lines("waits for rank 1: nothing came for 2 s") == 1);
+}
+
 TEST_CASE("a loss that is not finite ends the run and names the step, once") {
   const SmallRun run;
   for (const Ranks ranks : {Ranks::threads, Ranks::processes}) {
