@@ -19,7 +19,7 @@ struct Outcome {
   bool failed() const { return kind != OutcomeKind::done && kind != OutcomeKind::stopped; }
 };
 
-// Runs body; what it throws becomes the outcome, and a failure aborts the world.
+// Runs body; what it throws becomes the outcome, and a failure aborts the world, if there is one by then.
 Outcome run_rank(RankContext& context, const std::function<void(RankContext&)>& body);
 
 // Exit code of a rank's outcome on its own.

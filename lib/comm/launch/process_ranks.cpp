@@ -17,6 +17,9 @@
 namespace hpt {
 namespace {
 
+constexpr int kWordTag = 1;       // on MPI_COMM_WORLD, where nothing else is sent
+constexpr double kHearing = 0.3;  // s
+
 // Why MPI is not what the launcher promised; empty if it is.
 std::string find_fault(const Launcher& launcher, int provided, int mpi_size) {
   if (provided < MPI_THREAD_FUNNELED)
@@ -50,34 +53,55 @@ std::optional<std::vector<OutcomeKind>> collect(const MpiComm& comm, OutcomeKind
   return result;
 }
 
+// Of several failed ranks that cannot meet the others the lowest tells why: each asks for the word and
+// listens whether a lower one does. No call is checked: this rank has failed already.
+bool has_the_word(const RankContext& context) {
+  for (int peer = context.rank + 1; peer < context.world_size; ++peer) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Isend(nullptr, 0, MPI_BYTE, peer, kWordTag, MPI_COMM_WORLD, &request);
+    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  }
+  const double start = seconds_now();
+  while (seconds_now() - start < kHearing) {
+    int lower_asks = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, kWordTag, MPI_COMM_WORLD, &lower_asks, MPI_STATUS_IGNORE);
+    if (lower_asks != 0) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
 // Ends ranks that compute or are stuck. One that was aborted leaves the word, and the end, to the one that
 // failed.
-[[noreturn]] void end_job(const Outcome& own) {
-  if (own.kind != OutcomeKind::aborted) print_line(own.message);
+[[noreturn]] void end_job(const RankContext& context, const Outcome& own) {
+  if (own.kind != OutcomeKind::aborted && has_the_word(context))
+    print_line(own.message);
+  else
+    std::this_thread::sleep_for(std::chrono::duration<double>(kGrace));
   MPI_Abort(MPI_COMM_WORLD, exit_code(own.kind));
   std::abort();
 }
 
 // The code all ranks end with. A rank that is done waits for the others as for any peer, a failed one less
 // long.
-int vote(const MpiComm& comm, Outcome own, double deadline_s) {
+int vote(const MpiComm& comm, const RankContext& context, Outcome own, double deadline_s) {
   double timeout = own.failed() ? kGrace : deadline_s;
   if (own.kind == OutcomeKind::aborted) timeout *= 2;
   const auto outcomes = collect(comm, own.kind, timeout);
   if (!outcomes) {
     if (!own.failed())
       own = {OutcomeKind::runtime,
-             format("rank {}: the others did not come to the end in {} s", comm.rank(), timeout)};
-    end_job(own);
+             format("rank {}: the others did not come to the end in {} s", context.rank, timeout)};
+    end_job(context, own);
   }
   const Verdict verdict = agree(*outcomes);
-  if (verdict.speaker == comm.rank()) print_line(own.message);
+  if (verdict.speaker == context.rank) print_line(own.message);
   return verdict.code;
 }
 
-void place_on_host(RankContext& context) {
+void place_on_host(const MpiComm& all, RankContext& context) {
   MPI_Comm host = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, context.rank, MPI_INFO_NULL, &host),
+  check_mpi(MPI_Comm_split_type(all.get(), MPI_COMM_TYPE_SHARED, context.rank, MPI_INFO_NULL, &host),
             "finding the ranks of this host");
   MPI_Comm_rank(host, &context.local_rank);
   MPI_Comm_size(host, &context.ranks_on_host);
@@ -85,21 +109,27 @@ void place_on_host(RankContext& context) {
   MPI_Comm_free(&host);
 }
 
-int run_with_mpi(const Launcher& launcher, double deadline_s, const std::function<void(RankContext&)>& body) {
-  const MpiComm votes(MPI_COMM_WORLD);
-  RankContext context;
-  context.rank = votes.rank();
-  context.world_size = votes.size();
-  context.origin = launcher.size == 0 ? format("{} -n {}", launcher.command, votes.size()) : launcher.command;
-  place_on_host(context);
-  const auto world = make_mpi_world(deadline_s);
-  context.world = world.get();
+// What a rank needs before the run can fail like the run itself.
+int run_with_mpi(RankContext context, double deadline_s, const std::function<void(RankContext&)>& body) {
+  std::optional<MpiComm> votes;
+  std::unique_ptr<ProcessGroup> world;
   Outcome outcome;
   {
     const RunningRank running(context.rank);
-    outcome = run_rank(context, body);
+    outcome = run_rank(context, [&](RankContext& rank) {
+      votes.emplace(MPI_COMM_WORLD);
+      place_on_host(*votes, rank);
+      world = make_mpi_world(deadline_s);
+      rank.world = world.get();
+      body(rank);
+    });
   }
-  return vote(votes, std::move(outcome), world->deadline());
+  if (!votes) end_job(context, outcome);
+  try {
+    return vote(*votes, context, std::move(outcome), world ? world->deadline() : deadline_s);
+  } catch (const Error& error) {
+    end_job(context, {OutcomeKind::runtime, format("rank {}: {}", context.rank, error.what())});
+  }
 }
 
 }  // namespace
@@ -108,12 +138,16 @@ int run_as_processes(const Launcher& launcher, double deadline_s,
                      const std::function<void(RankContext&)>& body) {
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const std::string fault = find_fault(launcher, provided, size);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // we tell what fails, and end the job
+  RankContext context;
+  MPI_Comm_rank(MPI_COMM_WORLD, &context.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &context.world_size);
+  context.origin =
+      launcher.size == 0 ? format("{} -n {}", launcher.command, context.world_size) : launcher.command;
+  const std::string fault = find_fault(launcher, provided, context.world_size);
   int code = 0;
   if (fault.empty())
-    code = run_with_mpi(launcher, deadline_s, body);
+    code = run_with_mpi(context, deadline_s, body);
   else
     code = refuse(launcher, fault);
   MPI_Finalize();

@@ -1,3 +1,5 @@
+#include <exception>
+
 #include "comm/mpi/mpi_ranks.h"
 
 namespace hpt {
@@ -10,15 +12,19 @@ void check_mpi(int code, const std::string& what) {
   fail(ErrorKind::runtime, "{}: MPI: {}", what, std::string(text, static_cast<std::size_t>(length)));
 }
 
+bool may_free_mpi() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  return finalized == 0 && std::uncaught_exceptions() == 0;
+}
+
 MpiComm::MpiComm(MPI_Comm original) {
   check_mpi(MPI_Comm_dup(original, &comm_), "duplicating a communicator");
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
 }
 
 MpiComm::~MpiComm() {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (finalized == 0) MPI_Comm_free(&comm_);
+  if (may_free_mpi()) MPI_Comm_free(&comm_);
 }
 
 int MpiComm::rank() const {

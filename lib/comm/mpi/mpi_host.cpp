@@ -41,9 +41,7 @@ std::size_t choose_arena_bytes(const MpiComm& host, std::size_t limit) {
 }
 
 void free_window(MPI_Win window) {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (finalized == 0) MPI_Win_free(&window);
+  if (may_free_mpi()) MPI_Win_free(&window);
 }
 
 Region make_window(const MpiComm& host, const RegionShape& shape) {
@@ -54,6 +52,7 @@ Region make_window(const MpiComm& host, const RegionShape& shape) {
   check_mpi(MPI_Win_allocate_shared(static_cast<MPI_Aint>(own_bytes), 1, MPI_INFO_NULL, host.get(),
                                     static_cast<void*>(&base), &window),
             "making the shared window");
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
   MPI_Aint bytes = 0;
   int unit = 0;
   check_mpi(MPI_Win_shared_query(window, 0, &bytes, &unit, static_cast<void*>(&base)),
@@ -79,9 +78,9 @@ int world_rank_of_first(const MpiComm& world, const MpiComm& host) {
 
 int count_cores(MPI_Comm host) {
   CoreSet cores = allowed_cores();
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, cores.data(), static_cast<int>(cores.size()), MPI_UINT64_T, MPI_BOR,
-                          host),
-            "counting cores");
+  check_mpi(
+      MPI_Allreduce(MPI_IN_PLACE, cores.data(), static_cast<int>(cores.size()), MPI_UINT64_T, MPI_BOR, host),
+      "counting cores");
   return num_cores(cores);
 }
 

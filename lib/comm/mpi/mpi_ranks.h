@@ -25,6 +25,10 @@ std::unique_ptr<ProcessGroup> make_mpi_world_over(MPI_Comm comm, const MpiWorldO
 // Throws Error naming `what` unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const std::string& what);
 
+// Whether what MPI keeps may be given back. Freeing it waits for the other ranks: not after MPI's end, and
+// not on the way out of an error, which they know nothing of.
+bool may_free_mpi();
+
 // A duplicate of a communicator, freed with the last group that uses it. Its errors come back as codes.
 class MpiComm {
  public:
