@@ -1,9 +1,9 @@
 // What lies before the tokens of a token file, as pure functions of bytes. Three formats are read, told apart
 // by the first bytes alone, never by the name:
 //   hpt         ours: the 64-byte header below, then the tokens
-//   llmc        llm.c: 256 x i32, magic 20240520 version 1 (u16 tokens) or 20240801 version 7 (u32), [2] =
-//   token count headerless  nanoGPT: u16 tokens from byte 0 on; what begins with no magic known here is taken
-//   for this
+//   llmc        llm.c: 256 x i32, then tokens; [0] magic and [1] version are 20240520 and 1 (u16 tokens) or
+//               20240801 and 7 (u32), [2] is the token count
+//   headerless  nanoGPT: u16 tokens from byte 0 on; what begins with no magic known here is taken for this
 // Files with the magic of another well-known format (Megatron's .idx, NumPy, llm.c's models, ...) are refused
 // by name. All numbers are little-endian.
 //
