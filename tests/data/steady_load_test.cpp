@@ -1,35 +1,9 @@
-// This file's operator new counts for the whole test program.
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <new>
 
 #include "data/batch_buffers.h"
 #include "data/micro_batch_loader.h"
 #include "data/token_files.h"
-
-namespace {
-std::atomic<std::int64_t> num_allocations{0};
-}
-
-// The forms that return null too: a sanitizer pairs each form with its own delete.
-void* operator new(std::size_t num_bytes, const std::nothrow_t& /*unused*/) noexcept {
-  ++num_allocations;
-  return std::malloc(num_bytes == 0 ? 1 : num_bytes);
-}
-void* operator new(std::size_t num_bytes) {
-  if (void* block = operator new(num_bytes, std::nothrow)) return block;
-  throw std::bad_alloc();
-}
-void operator delete(void* block) noexcept {
-  std::free(block);
-}
-void operator delete(void* block, std::size_t /*unused*/) noexcept {
-  std::free(block);
-}
-void operator delete(void* block, const std::nothrow_t& /*unused*/) noexcept {
-  std::free(block);
-}
+#include "support/counting_new.h"
 
 TEST_CASE("loading a micro-batch and counting its labels allocate nothing") {
   const TempFolder folder;

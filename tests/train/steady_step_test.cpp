@@ -1,34 +1,8 @@
-// This file's operator new counts for the whole test program.
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <new>
 
 #include "comm/thread/thread_world.h"
+#include "support/counting_new.h"
 #include "train/layout_run.h"
-
-namespace {
-std::atomic<std::int64_t> num_allocations{0};
-}
-
-// The forms that return null too: a sanitizer pairs each form with its own delete.
-void* operator new(std::size_t num_bytes, const std::nothrow_t& /*unused*/) noexcept {
-  ++num_allocations;
-  return std::malloc(num_bytes == 0 ? 1 : num_bytes);
-}
-void* operator new(std::size_t num_bytes) {
-  if (void* block = operator new(num_bytes, std::nothrow)) return block;
-  throw std::bad_alloc();
-}
-void operator delete(void* block) noexcept {
-  std::free(block);
-}
-void operator delete(void* block, std::size_t /*unused*/) noexcept {
-  std::free(block);
-}
-void operator delete(void* block, const std::nothrow_t& /*unused*/) noexcept {
-  std::free(block);
-}
 
 namespace hpt::testing {
 namespace {
