@@ -306,5 +306,19 @@ TEST_CASE("every file in configs/ loads, in its own layout and back from what it
   CHECK(num_files >= 1);
 }
 
+TEST_CASE("the config in the README loads, and asks for nothing that is still to come") {
+  std::ifstream file(HPT_SOURCE_DIR "/README.md");
+  std::stringstream stream;
+  stream << file.rdbuf();
+  const std::string readme = stream.str();
+  const std::string fence = "```yaml\n";
+  const std::size_t begin = readme.find(fence);
+  REQUIRE(begin != std::string::npos);
+  const std::string block = readme.substr(begin + fence.size());
+  const std::string text = block.substr(0, block.find("```"));
+  CHECK(refusal(text) == "");
+  CHECK(not_yet_supported(load(text, {}, 8)).empty());
+}
+
 }  // namespace
 }  // namespace hpt::test
