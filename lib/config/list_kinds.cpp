@@ -82,9 +82,8 @@ std::string AxisOrder::dump(const std::vector<std::string>& value) const {
 }
 
 ValueAbout AxisOrder::about() const {
-  return {ValueType::list,
-          format("a list of {}, each once, the fastest-varying first", words_listed(axis_names())), "", "",
-          ""};
+  return {ValueType::list, format("a list of {}, each once, the fastest-varying first", joined(axis_names())),
+          "", "", ""};
 }
 
 ValueFaults Betas::read(const YamlNode& node, OptimizerSection& out) const {

@@ -103,17 +103,13 @@ int read_word(const YamlNode& node, const std::vector<std::string>& words, Value
       if (words[i] == node.text) return static_cast<int>(i);
     }
   }
-  std::string expects = "one of " + words_listed(words);
+  std::string expects = "one of " + joined(words);
   if (node.kind == YamlNode::Kind::scalar) {
     const std::string near = nearest_word(node.text, words);
     if (edit_distance(node.text, near) <= 2) expects += format(" (did you mean {}?)", near);
   }
   faults.push_back(not_expected(node, expects));
   return -1;
-}
-
-std::string words_listed(const std::vector<std::string>& words) {
-  return joined(words);
 }
 
 ValueFaults Text::read(const YamlNode& node, std::string& out) const {

@@ -15,6 +15,7 @@
 
 #include "config/numbers.h"
 #include "config/run_config.h"
+#include "config/text.h"
 #include "config/yaml_tree.h"
 #include "core/format.h"
 
@@ -79,7 +80,6 @@ struct Boolean {
 
 // Which of `words` the node is, -1 with a fault that lists them if none.
 int read_word(const YamlNode& node, const std::vector<std::string>& words, ValueFaults& faults);
-std::string words_listed(const std::vector<std::string>& words);
 
 // One of a few words, each an enumerator.
 template <typename Enum>
@@ -105,7 +105,7 @@ struct Word {
     }
     return "?";
   }
-  ValueAbout about() const { return {ValueType::word, "one of " + words_listed(words), "", "", ""}; }
+  ValueAbout about() const { return {ValueType::word, "one of " + joined(words), "", "", ""}; }
 };
 
 // Text on one line and not empty. `name` is one part of a path; `prompt` may hold line ends and tabs.
