@@ -9,7 +9,8 @@
 // rank that waits for one thing moves all its started work. A waiting rank gives its core away.
 //
 // Errors: an Error of kind `aborted` when the group was aborted; kind `runtime`, naming the group and the op,
-// past the deadline or when peers disagree about sizes.
+// past the deadline or when peers disagree about sizes. After either, buffers that ops of this rank write to
+// are the caller's again; those ops never complete.
 #pragma once
 
 #include <memory>

@@ -64,6 +64,33 @@ TEST_CASE("a deadline reaches every group of the rank that sets it") {
   expect_told(failures, {"rank 0: group before: recv of 1 f32 waits for rank 1: nothing came for 1 s"});
 }
 
+TEST_CASE("the buffer of a wait that failed is the caller's again: what comes late is not written to it") {
+  std::vector<float> in(1000, -1);
+  const auto failures = failures_of({2, 60}, [&](ProcessGroup& world) {
+    std::vector<float> out(in.size(), 5);
+    bool failed = false;
+    if (world.rank() == 0) {
+      world.set_deadline(0.3);
+      try {
+        world.recv(tensor_of(in), 1, {}).join();
+      } catch (const Error&) {
+        failed = true;
+      }
+      world.set_deadline(60);
+      check(failed, "a deadline of 0.3 s passes");
+      float token = 0;
+      world.send(Tensor{&token, DType::f32, {1}}, 1, {}).join();
+    } else {
+      float token = 0;
+      world.recv(Tensor{&token, DType::f32, {1}}, 0, {}).join();
+      world.send(tensor_of(out), 0, {}).join();
+    }
+    world.barrier();
+  });
+  CHECK(failures.empty());
+  CHECK(in == std::vector<float>(in.size(), -1));
+}
+
 TEST_CASE("a collective past the deadline names a rank that has not come") {
   const auto failures = failures_of({3, 60}, [](ProcessGroup& world) {
     world.set_deadline(1);

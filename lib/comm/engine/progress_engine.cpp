@@ -21,7 +21,7 @@ void Op::join() {
 }
 
 void Op::give_up() {
-  if (!complete_) engine_.forget(*this);
+  if (!complete_) engine_.give_up_started();
 }
 
 bool Op::done() {
@@ -41,6 +41,15 @@ Work ProgressEngine::start(std::shared_ptr<Op> op) {
 
 void ProgressEngine::progress() {
   throw_if_aborted();
+  try {
+    move_started();
+  } catch (...) {
+    give_up_started();
+    throw;
+  }
+}
+
+void ProgressEngine::move_started() {
   if (background_) background_->advance();
   for (const std::shared_ptr<Op>& op : started_)
     if (!op->complete_) op->complete_ = op->advance();
@@ -59,8 +68,10 @@ void ProgressEngine::wait(Op& op) {
   }
 }
 
-void ProgressEngine::forget(const Op& op) {
-  std::erase_if(started_, [&](const std::shared_ptr<Op>& started) { return started.get() == &op; });
+void ProgressEngine::give_up_started() {
+  for (const std::shared_ptr<Op>& op : started_) op->cancel();
+  for (const std::shared_ptr<Op>& op : started_) op->settle();
+  started_.clear();
 }
 
 bool ProgressEngine::polls() const {
@@ -82,16 +93,24 @@ void ProgressEngine::pause(std::uint32_t seen, int round) {
   sleep_until_rung(bell, seen, std::min(kLongestSleep, options_.deadline_s));
 }
 
-void ProgressEngine::check_deadline(const Op& op, double started) const {
+void ProgressEngine::check_deadline(const Op& op, double started) {
   if (seconds_now() - started < options_.deadline_s) return;
-  fail(ErrorKind::runtime, "rank {}: {}: nothing came for {} s", options_.world_rank, op.describe(),
+  const std::string what = op.describe();
+  give_up_started();
+  fail(ErrorKind::runtime, "rank {}: {}: nothing came for {} s", options_.world_rank, what,
        options_.deadline_s);
 }
 
 void ProgressEngine::abort() {
   signals_.aborted->store(1);
   for (Doorbell* bell : signals_.bells) ring(*bell);
-  if (on_abort_ && std::this_thread::get_id() == owner_) std::exchange(on_abort_, nullptr)();
+  // The owner may be at on_abort_ right now: look whose thread this is first.
+  if (std::this_thread::get_id() == owner_) give_up_and_tell();
+}
+
+void ProgressEngine::give_up_and_tell() {
+  give_up_started();
+  if (on_abort_) std::exchange(on_abort_, nullptr)();
 }
 
 void ProgressEngine::on_abort(std::function<void()> action) {
@@ -101,7 +120,7 @@ void ProgressEngine::on_abort(std::function<void()> action) {
 
 void ProgressEngine::throw_if_aborted() {
   if (!aborted()) return;
-  if (on_abort_) std::exchange(on_abort_, nullptr)();
+  give_up_and_tell();
   fail(ErrorKind::aborted, "rank {}: ended because another rank failed", options_.world_rank);
 }
 

@@ -34,8 +34,13 @@ class Op : public WorkState {
   // News of it rings no doorbell: it has to be looked at again and again.
   virtual bool needs_polling() const { return false; }
 
+  // The rank has failed, and its buffers may be gone soon: first every op stops what else would be written to
+  // them, then each waits a moment for what cannot be stopped. For ops that others than advance() move.
+  virtual void cancel() noexcept {}
+  virtual void settle() noexcept {}
+
   bool complete() const { return complete_; }
-  // Its group goes away: an op of a failed rank is not moved any more.
+  // Its group goes away before it is complete, as only a failed rank's does.
   void give_up();
 
  private:
@@ -66,7 +71,9 @@ class ProgressEngine {
   Work start(std::shared_ptr<Op> op);
   void progress();
   void wait(Op& op);
-  void forget(const Op& op);
+  // Started ops are not moved any more and leave the caller's buffers alone; so too after any Error of the
+  // three above and after an abort. They never complete.
+  void give_up_started();
 
   void ring_peer(int place_on_host) { ring(*signals_.bells[static_cast<std::size_t>(place_on_host)]); }
   int world_rank() const { return options_.world_rank; }
@@ -77,16 +84,18 @@ class ProgressEngine {
   void abort();
   bool aborted() const { return signals_.aborted->load() != 0; }
   // What else to do, once, when the world is aborted (tell other hosts): in the thread that calls this, the
-  // rank's own, and as soon as it aborts, starts or waits.
+  // rank's own, as soon as that one aborts, starts, waits or tests.
   void on_abort(std::function<void()> action);
-  // Moved at every progress until `op` is forgotten, though nobody waits for it (a listener).
+  // Moved at every progress for the engine's life, though nobody waits for it (a listener).
   void start_background(std::shared_ptr<Op> op) { background_ = std::move(op); }
 
  private:
+  void move_started();
   void pause(std::uint32_t seen, int round);
   bool polls() const;
-  void check_deadline(const Op& op, double started) const;
+  void check_deadline(const Op& op, double started);
   void throw_if_aborted();
+  void give_up_and_tell();
 
   HostSignals signals_;
   EngineOptions options_;

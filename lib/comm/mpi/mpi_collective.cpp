@@ -63,6 +63,16 @@ std::string MpiCollective::describe() const {
   return format("group {}: {} waits for {}", members_->members.name, to_string(header_), cause);
 }
 
+void MpiCollective::cancel() noexcept {
+  header_requests_.cancel();
+  data_requests_.cancel();
+}
+
+void MpiCollective::settle() noexcept {
+  header_requests_.settle();
+  data_requests_.settle();
+}
+
 bool MpiCollective::talks_with(int member) const {
   if (member == rank()) return false;
   return header_.kind != OpKind::broadcast || rank() == header_.root || member == header_.root;

@@ -18,6 +18,8 @@ class MpiCollective final : public Op {
   bool advance() override;
   std::string describe() const override;
   bool needs_polling() const override { return true; }
+  void cancel() noexcept override;
+  void settle() noexcept override;
 
  private:
   struct Range {

@@ -39,6 +39,16 @@ bool MpiMessage::advance() {
   return data_request_.complete();
 }
 
+void MpiMessage::cancel() noexcept {
+  header_request_.cancel();
+  data_request_.cancel();
+}
+
+void MpiMessage::settle() noexcept {
+  header_request_.settle();
+  data_request_.settle();
+}
+
 void MpiMessage::check_sent() const {
   if (sent_.num_elements == header_.num_elements && sent_.dtype == header_.dtype) return;
   fail(ErrorKind::runtime, "rank {}: group {}: {} here meets {} on rank {}", members_->engine().world_rank(),

@@ -21,6 +21,8 @@ class MpiMessage final : public Op {
   bool advance() override;
   std::string describe() const override;
   bool needs_polling() const override { return true; }
+  void cancel() noexcept override;
+  void settle() noexcept override;
 
  private:
   void check_sent() const;

@@ -10,7 +10,7 @@ namespace hpt {
 class MpiRequests {
  public:
   MpiRequests() = default;
-  ~MpiRequests();  // gives up what is still open: its buffers may be gone
+  ~MpiRequests();  // gives up what is still open
   MpiRequests(const MpiRequests&) = delete;
   MpiRequests& operator=(const MpiRequests&) = delete;
 
@@ -21,8 +21,14 @@ class MpiRequests {
   // True when all are complete; from then on there are none.
   bool complete();
 
+  // Takes back the receives that no message has come for; one whose message is on its way ends in settle(),
+  // unless its sender is stuck. A send cannot be taken back; MPI ends it by itself.
+  void cancel() noexcept;
+  void settle() noexcept;
+
  private:
-  std::vector<MPI_Request> open_;
+  std::vector<MPI_Request> sends_;
+  std::vector<MPI_Request> receives_;
 };
 
 }  // namespace hpt
