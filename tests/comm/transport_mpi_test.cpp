@@ -1,13 +1,15 @@
-// The transports of ranks that are MPI processes: the shared window, then, in a second session, MPI messages.
+// The transports of ranks that are MPI processes: a shared window for all, then, in sessions of their own,
+// messages alone and hosts with several ranks each, 4 + 4 and 3 + 3 + 2.
 #include "comm/collective_cases.h"
 #include "comm/failure_cases.h"
+#include "comm/host_cases.h"
 #include "comm/message_cases.h"
 #include "comm/mpi/mpi_ranks.h"
 
 namespace hpt::testing {
 namespace {
 
-[[maybe_unused]] const bool kByMessagesToo = also_run_by_messages();
+[[maybe_unused]] const bool kOnMoreHosts = also_run_on_hosts_of({1, 4, 3});
 
 TEST_CASE("where /dev/shm is too small for the window, ranks go on by messages") {
   MpiWorldOptions options;

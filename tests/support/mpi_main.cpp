@@ -79,7 +79,7 @@ std::vector<RankFailure> share(const std::vector<RankFailure>& own) {
   return from_text(all);
 }
 
-std::vector<RankFailure> run_over_mpi(bool remote_peers, const RankRun& run, const RankBody& body) {
+std::vector<RankFailure> run_over_mpi(int ranks_per_host, const RankRun& run, const RankBody& body) {
   const bool takes_part = world_rank() < run.num_ranks;
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, takes_part ? 0 : MPI_UNDEFINED, 0, &comm);
@@ -88,7 +88,7 @@ std::vector<RankFailure> run_over_mpi(bool remote_peers, const RankRun& run, con
   if (takes_part) {
     MpiWorldOptions options;
     options.deadline_s = run.deadline_s;
-    options.remote_peers = remote_peers;
+    options.ranks_per_host = ranks_per_host;
     world = make_mpi_world_over(comm, options);
     MPI_Comm_free(&comm);
     failures = run_one_rank(*world, body);
@@ -126,13 +126,14 @@ int run_session(int argc, char** argv) {
   HiddenOutput output;
   if (world_rank() != 0) session.configData().outputFilename = output.path;
   int result = 0;
-  for (const bool remote_peers : {false, true}) {
-    if (remote_peers && (!runs_by_messages_too() || result != 0)) break;
-    if (world_rank() == 0)
-      std::printf("ranks exchange by %s\n", remote_peers ? "MPI messages" : "a shared window");
+  std::vector<int> hosts = {0};  // as they are
+  hosts.insert(hosts.end(), more_ranks_per_host().begin(), more_ranks_per_host().end());
+  for (const int ranks_per_host : hosts) {
+    if (world_rank() == 0 && ranks_per_host > 0) std::printf("ranks as on hosts of %d\n", ranks_per_host);
     use_rank_runner(
-        [=](const RankRun& run, const RankBody& body) { return run_over_mpi(remote_peers, run, body); });
+        [=](const RankRun& run, const RankBody& body) { return run_over_mpi(ranks_per_host, run, body); });
     result = agreed_result(session.run(), output);
+    if (result != 0) break;
   }
   return result;
 }

@@ -26,18 +26,19 @@ RankRunner& runner() {
   return current;
 }
 
-bool& also_by_messages() {
-  static bool also = false;
-  return also;
+std::vector<int>& more_hosts() {
+  static std::vector<int> ranks_per_host;
+  return ranks_per_host;
 }
 
 }  // namespace
 
-bool also_run_by_messages() {
-  return also_by_messages() = true;
+bool also_run_on_hosts_of(std::vector<int> ranks_per_host) {
+  more_hosts() = std::move(ranks_per_host);
+  return true;
 }
-bool runs_by_messages_too() {
-  return also_by_messages();
+const std::vector<int>& more_ranks_per_host() {
+  return more_hosts();
 }
 
 void use_rank_runner(RankRunner other) {

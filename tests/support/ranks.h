@@ -39,10 +39,10 @@ std::vector<RankFailure> failures_of(const RankRun& run, const RankBody& body);
 // Replaces the thread ranks; for the main of a program under mpirun.
 void use_rank_runner(RankRunner other);
 
-// For a program under mpirun, called before its main: runs its test cases a second time, with every rank
-// treated as if it were on a host of its own, so that all goes by MPI messages. Returns true.
-bool also_run_by_messages();
-bool runs_by_messages_too();
+// For a program under mpirun, called before its main: runs its test cases again for each number, with as many
+// ranks in turn treated as if they were on a host of their own. Returns true.
+bool also_run_on_hosts_of(std::vector<int> ranks_per_host);
+const std::vector<int>& more_ranks_per_host();
 
 // Runs body as rank world.rank(): what it throws is returned as a failure and aborts the world.
 std::vector<RankFailure> run_one_rank(ProcessGroup& world, const RankBody& body);

@@ -22,10 +22,11 @@ std::size_t free_shared_memory() {
 }
 
 // Ranks of one host, in the order of `world`.
-MPI_Comm split_by_host(const MpiComm& world, bool remote_peers) {
+MPI_Comm split_by_host(const MpiComm& world, int ranks_per_host) {
   MPI_Comm host = MPI_COMM_NULL;
-  if (remote_peers)
-    check_mpi(MPI_Comm_split(world.get(), world.rank(), 0, &host), "setting ranks apart");
+  if (ranks_per_host > 0)
+    check_mpi(MPI_Comm_split(world.get(), world.rank() / ranks_per_host, world.rank(), &host),
+              "setting ranks apart");
   else
     check_mpi(MPI_Comm_split_type(world.get(), MPI_COMM_TYPE_SHARED, world.rank(), MPI_INFO_NULL, &host),
               "finding the ranks of this host");
@@ -85,10 +86,10 @@ int count_cores(MPI_Comm host) {
 }
 
 MpiHost make_mpi_host(const MpiComm& world, const MpiWorldOptions& options) {
-  MPI_Comm by_host = split_by_host(world, options.remote_peers);
+  MPI_Comm by_host = split_by_host(world, options.ranks_per_host);
   const MpiComm host(by_host);
   MPI_Comm_free(&by_host);
-  const bool spins = !options.remote_peers && count_cores(host.get()) >= host.size();
+  const bool spins = options.ranks_per_host == 0 && count_cores(host.get()) >= host.size();
   const std::size_t arena_bytes = host.size() > 1 ? choose_arena_bytes(host, options.window_limit) : 0;
   if (arena_bytes > 0)
     return {make_window(host, {host.size(), arena_bytes}), host.rank(), spins,

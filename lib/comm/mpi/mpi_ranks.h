@@ -15,7 +15,7 @@ namespace hpt {
 
 struct MpiWorldOptions {
   double deadline_s = 600;
-  bool remote_peers = false;  // treat each rank as a host of its own, so that all goes by messages
+  int ranks_per_host = 0;  // n > 0: treat ranks [k*n, (k+1)*n) as host k, wherever they are (for tests)
   std::size_t window_limit = ~std::size_t{0};  // bytes of /dev/shm that may be taken
 };
 
