@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "comm/engine/cpu_relax.h"
 #include "core/clock.h"
 
 namespace hpt {
@@ -88,7 +89,7 @@ void ProgressEngine::pause(std::uint32_t seen, int round) {
   }
   for (int look = 0; options_.spins && look < kLooksBeforeSleep; ++look) {
     if (bell.rings.load(std::memory_order_relaxed) != seen) return;
-    __builtin_ia32_pause();
+    cpu_relax();
   }
   sleep_until_rung(bell, seen, std::min(kLongestSleep, options_.deadline_s));
 }
