@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "comm/recording/recording_group.h"
+#include "comm/refusals.h"
 
 namespace hpt {
 namespace {
@@ -27,6 +28,7 @@ TEST_CASE("a recording world writes down every op of every group and changes no 
   world->send(part, 4, stream).join();
   world->recv(whole, 2, stream).join();
   world->barrier();
+  pairs->barrier();
 
   CHECK(in == std::vector<float>{1, 2});
   CHECK(out == std::vector<float>{5, 6, 7, 8});
@@ -34,7 +36,7 @@ TEST_CASE("a recording world writes down every op of every group and changes no 
       {"tp", OpKind::all_reduce, 8, -1},      {"tp", OpKind::all_gather, 16, -1},
       {"tp", OpKind::reduce_scatter, 16, -1}, {"world", OpKind::broadcast, 8, 6},
       {"world", OpKind::send, 8, 4},          {"world", OpKind::recv, 16, 2},
-      {"world", OpKind::barrier, 0, -1}};
+      {"world", OpKind::barrier, 0, -1},      {"tp", OpKind::barrier, 0, -1}};
   REQUIRE(recording->ops.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK(recording->ops[i].group == expected[i].group);
@@ -42,6 +44,15 @@ TEST_CASE("a recording world writes down every op of every group and changes no 
     CHECK(recording->ops[i].bytes == expected[i].bytes);
     CHECK(recording->ops[i].peer == expected[i].peer);
   }
+}
+
+TEST_CASE("a recording group refuses what every group refuses and records none of it") {
+  const auto recording = std::make_shared<Recording>();
+  const auto world = make_recording_world(5, 8, recording);
+  const auto pairs = world->split("pairs", {{0, 1}, {2, 3}, {4, 5}, {6, 7}});
+  testing::expect_refusals(*pairs);
+  testing::expect_partitions_refused(*pairs);
+  CHECK(recording->ops.empty());
 }
 
 TEST_CASE("a recording needs no memory behind its tensors") {

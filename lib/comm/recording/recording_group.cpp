@@ -24,10 +24,10 @@ class RecordingGroup final : public ProcessGroup {
     return record(OpKind::reduce_scatter, in);
   }
   Work broadcast(const Tensor& x, int root, const Stream&) override {
-    return record(OpKind::broadcast, x, root);
+    return record_with(OpKind::broadcast, x, root);
   }
-  Work send(const Tensor& x, int to, const Stream&) override { return record(OpKind::send, x, to); }
-  Work recv(const Tensor& x, int from, const Stream&) override { return record(OpKind::recv, x, from); }
+  Work send(const Tensor& x, int to, const Stream&) override { return record_with(OpKind::send, x, to); }
+  Work recv(const Tensor& x, int from, const Stream&) override { return record_with(OpKind::recv, x, from); }
   void barrier() override { recording_->ops.push_back({name_, OpKind::barrier}); }
 
   std::unique_ptr<ProcessGroup> split(const std::string& name,
@@ -42,9 +42,12 @@ class RecordingGroup final : public ProcessGroup {
 
  private:
   Work record(OpKind kind, const Tensor& x, int peer = -1) {
-    if (peer >= 0) require_member(*this, kind, peer);
     recording_->ops.push_back({name_, kind, static_cast<std::int64_t>(x.num_bytes()), peer});
     return {};
+  }
+  Work record_with(OpKind kind, const Tensor& x, int peer) {
+    require_member(*this, kind, peer);
+    return record(kind, x, peer);
   }
 
   std::string name_;
