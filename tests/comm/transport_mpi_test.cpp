@@ -1,5 +1,11 @@
 // The transports of ranks that are MPI processes: a shared window for all, then, in sessions of their own,
 // messages alone and hosts with several ranks each, 4 + 4 and 3 + 3 + 2.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
 #include "comm/collective_cases.h"
 #include "comm/failure_cases.h"
 #include "comm/host_cases.h"
@@ -11,10 +17,47 @@ namespace {
 
 [[maybe_unused]] const bool kOnMoreHosts = also_run_on_hosts_of({1, 4, 3});
 
-TEST_CASE("where /dev/shm is too small for the window, ranks go on by messages") {
+// While it lives, what this process writes to stderr goes into a file.
+class CapturedStderr {
+ public:
+  CapturedStderr() { dup2(fileno(file_), STDERR_FILENO); }
+  ~CapturedStderr() { release(); }
+  CapturedStderr(const CapturedStderr&) = delete;
+  CapturedStderr& operator=(const CapturedStderr&) = delete;
+
+  std::string release() {
+    std::fflush(stderr);
+    if (stderr_ >= 0) dup2(stderr_, STDERR_FILENO), close(std::exchange(stderr_, -1));
+    std::rewind(file_);
+    std::string text;
+    for (int c = std::fgetc(file_); c != EOF; c = std::fgetc(file_)) text += static_cast<char>(c);
+    return text;
+  }
+
+ private:
+  std::FILE* file_ = std::tmpfile();
+  int stderr_ = dup(STDERR_FILENO);
+};
+
+int sum_over_processes(int own) {
+  int sum = 0;
+  MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return sum;
+}
+
+TEST_CASE("where /dev/shm is too small for the window, one line says so and ranks go on by messages") {
+  const int ranks_per_host = GENERATE(0, 4);
   MpiWorldOptions options;
   options.window_limit = 4096;
+  options.ranks_per_host = ranks_per_host;
+  CapturedStderr captured;
   const auto world = make_mpi_world_over(MPI_COMM_WORLD, options);
+  const std::string said = captured.release();
+  const auto num_lines = static_cast<int>(std::count(said.begin(), said.end(), '\n'));
+  INFO(said);
+  CHECK(sum_over_processes(num_lines) == 1);
+  CHECK(num_lines ==
+        (said.find("/dev/shm: 0 MiB are free, too little for the shared window of") == 0 ? 1 : 0));
   std::vector<float> x = made_up_values<float>(world->rank(), 50001);
   world->all_reduce(tensor_of(x), ReduceOp::sum, {}).join();
   CHECK(x == reduced<float>(world->size(), ReduceOp::sum, 50001));

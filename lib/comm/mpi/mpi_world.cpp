@@ -15,6 +15,7 @@ namespace {
 struct Introduction {
   std::int32_t host = 0;    // world rank that stands for it
   std::int32_t place = 0;   // on the host
+  bool lacks = false;       // it has a line to tell: /dev/shm is too small
   std::uint64_t block = 0;  // offset of the MemberBlock for a world on one host
 };
 
@@ -41,12 +42,14 @@ Membership world_members(const std::vector<Introduction>& all, int rank) {
 std::unique_ptr<ProcessGroup> make_mpi_world_over(MPI_Comm comm, const MpiWorldOptions& options) {
   const auto world = std::make_shared<MpiComm>(comm);
   const MpiHost found = make_mpi_host(*world, options);
-  if (!found.lack.empty()) std::fprintf(stderr, "%s\n", found.lack.c_str());
   const auto host = std::make_shared<HostRank>(found.region, found.place,
                                                EngineOptions{world->rank(), options.deadline_s, found.spins});
   const bool spans_hosts = found.region.shape().num_ranks < world->size();
   const std::size_t block = spans_hosts ? 0 : host->make_member_block(world->size());
-  const auto all = introduce(*world, {found.leader, found.place, block});
+  const auto all = introduce(*world, {found.leader, found.place, !found.lack.empty(), block});
+  // Hosts are most often alike: one speaks for all.
+  const auto speaker = std::find_if(all.begin(), all.end(), [](const auto& one) { return one.lacks; });
+  if (speaker - all.begin() == world->rank()) std::fprintf(stderr, "%s\n", found.lack.c_str());
   Membership members = world_members(all, world->rank());
   if (!spans_hosts) {
     std::vector<std::size_t> blocks;
