@@ -70,8 +70,9 @@ class ProcessGroup {
   virtual Work broadcast(const Tensor& x, int root, const Stream&) = 0;
   virtual Work send(const Tensor& x, int to, const Stream&) = 0;
   virtual Work recv(const Tensor& x, int from, const Stream&) = 0;
-  // Ops started between the two are handed over together (a transport may merge them); end_group starts them
-  // all.
+  // Sends and receives between the two may be handed over together, at end_group. None waits for another,
+  // whatever their order and their sizes: if all ranks of a ring put their sends before their receives, all
+  // come through. Their Works are joined after end_group.
   virtual void begin_group() {}
   virtual void end_group() {}
 

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <ctime>
+#include <thread>
 
 #include "comm/rank_data.h"
 
@@ -53,6 +56,53 @@ TEST_CASE("receives may be posted long before their sends, grouped or not") {
       const auto message = static_cast<std::int64_t>(i);
       expect_equal(in[i], made_up_values<double>(previous, message * 5003, message), "message");
     }
+  });
+}
+
+// Far more than any transport keeps for a receiver: it deadlocks if a grouped send waits for its receive, or
+// for the send before it.
+TEST_CASE("grouped sends and receives do not wait for each other: rings both ways, sends first") {
+  for (int size : {3, 8})
+    run_ranks(size, [](ProcessGroup& world) {
+      const int next = (world.rank() + 1) % world.size();
+      const int previous = (world.rank() + world.size() - 1) % world.size();
+      const std::size_t count = std::size_t{2} << 20;
+      std::vector<std::int64_t> up(count, world.rank());
+      std::vector<std::int64_t> down(count, 100 + world.rank());
+      std::vector<std::int64_t> from_previous(count);
+      std::vector<std::int64_t> from_next(count);
+      std::vector<Work> works;
+      world.begin_group();
+      works.push_back(world.send(tensor_of(up), next, {}));
+      works.push_back(world.send(tensor_of(down), previous, {}));
+      works.push_back(world.recv(tensor_of(from_next), next, {}));
+      works.push_back(world.recv(tensor_of(from_previous), previous, {}));
+      world.end_group();
+      for (Work& work : works) work.join();
+      check(from_previous == std::vector<std::int64_t>(count, previous), "upwards");
+      check(from_next == std::vector<std::int64_t>(count, 100 + next), "downwards");
+    });
+}
+
+inline double cpu_seconds_of_thread() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+TEST_CASE("a rank that waits gives its core away") {
+  run_ranks(6, [](ProcessGroup& world) {
+    float x = 0;
+    const Tensor tensor{&x, DType::f32, {1}};
+    if (world.rank() == 0) {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      for (int to = 1; to < world.size(); ++to) world.send(tensor, to, {}).join();
+      return;
+    }
+    const double before = cpu_seconds_of_thread();
+    world.recv(tensor, 0, {}).join();
+    const double used = cpu_seconds_of_thread() - before;
+    check(used < 0.2, format("{} s of CPU in 1 s of waiting are little", used));
   });
 }
 
