@@ -4,6 +4,13 @@
 #include "config/text.h"
 
 namespace hpt {
+namespace {
+
+std::string place_of_option(const std::string& option, const std::string& value) {
+  return format("{} {}", option, value.empty() ? "''" : value);
+}
+
+}  // namespace
 
 void ConfigReader::tell(const std::string& place, std::string_view key, std::string_view fault) {
   faults.add(format("{}: {}: {}", place, shown(key), fault));
@@ -74,7 +81,7 @@ void ConfigReader::read_section(const YamlOrigin& origin, const YamlEntry& secti
 }
 
 void ConfigReader::read_set(const std::string& assignment) {
-  const YamlOrigin origin{"--set " + assignment, false};
+  const YamlOrigin origin{place_of_option("--set", assignment), false};
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos) {
     faults.add(format("{}: must be written as SECTION.KEY=VALUE", origin.place(1, 1)));
@@ -106,8 +113,7 @@ void ConfigReader::read_option(const ConfigOption& option) {
   YamlNode value;
   value.kind = YamlNode::Kind::scalar;
   value.text = option.value;
-  const std::string shown_value = option.value.empty() ? "''" : option.value;
-  read_value({format("{} {}", option.option, shown_value), false}, option.key, value);
+  read_value({place_of_option(option.option, option.value), false}, option.key, value);
 }
 
 void ConfigReader::require_all(const std::string& name) {

@@ -150,6 +150,7 @@ TEST_CASE("a --set is checked like the file") {
   CHECK(refusal_of_set({"parallel={tp: 2}"}).find("is a section") != std::string::npos);
   CHECK(refusal_of_set({"defaults=x.yaml"}) ==
         "--set defaults=x.yaml: defaults: can stand only in a config file, at its top");
+  CHECK(refusal_of_set({""}) == "--set '': must be written as SECTION.KEY=VALUE");
   CHECK(refusal_of_set({"=3"}) == "--set =3: a key is missing; must be written as SECTION.KEY=VALUE");
   CHECK(refusal_of_set({"parallel.tp="}).find("found nothing") != std::string::npos);
   CHECK(refusal_of_set({"parallel.tp=\"2\""}).find("found the quoted text") != std::string::npos);
