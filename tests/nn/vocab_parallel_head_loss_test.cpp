@@ -1,0 +1,186 @@
+#include "nn/vocab_parallel_head_loss.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "comm/recording/recording_group.h"
+#include "nn/sharded.h"
+
+using namespace hpt;
+using namespace hpt::testing;
+using hpt::test::random_array;
+using hpt::test::random_integers;
+
+namespace {
+
+using Labels = Array<std::int32_t>;
+constexpr std::int64_t kHidden = 4;
+constexpr double kLossScale = 0.125;
+
+// "y" is the loss times loss_scale, what d_x and d_table are the gradients of.
+Results run_head(LayerRank& rank, Labels labels, std::int64_t vocab) {
+  LayerContext context = rank.context();
+  Values loss({1}), evaluated({1});
+  context.micro_batch.labels = labels;
+  context.loss_scale = kLossScale;
+  const Tensor table = rank.value("table");
+  const VocabParallelHeadLoss head(rank.tp(), rank.parameter("table"),
+                                   {rank.tp().rank() * table.shape[0], vocab});
+  context.results.loss = loss;
+  head.train(context, rank.gradient("x"), rank.value("x"));
+  LayerContext evaluation = rank.context();
+  evaluation.micro_batch.labels = labels;
+  evaluation.results.loss = evaluated;
+  head.evaluate(evaluation, rank.value("x"));
+  check(evaluated[0] == loss[0], "evaluation finds the loss of training");
+  loss[0] *= kLossScale;
+  Results results;
+  results.emplace("y", loss);
+  rank.add_gradients(results, {"x", "table"});
+  return results;
+}
+
+struct HeadCase {
+  Values x;       // [s, b, h]
+  Labels labels;  // [s, b]
+  Values table;
+};
+
+LayerCase layer_of(const HeadCase& test) {
+  const std::int64_t vocab = test.table.shape[0];
+  return {{{"x", {test.x, kWhole}}, {"table", {test.table, kFirst}}},
+          {{"y", kWhole}, {"d_x", kWhole}, {"d_table", kFirst}},
+          [labels = test.labels, vocab](LayerRank& rank) { return run_head(rank, labels, vocab); }};
+}
+
+// About one label in eight is -1; the first and the last token are among the others.
+HeadCase head(std::int64_t s, std::int64_t b, std::int64_t vocab) {
+  HeadCase test{random_array<double>({s, b, kHidden}, 1), random_integers<std::int32_t>({s, b}, 2, 0, vocab),
+                random_array<double>({vocab, kHidden}, 3)};
+  for (std::int64_t i = 5; i < test.labels.size(); i += 8) test.labels[i] = -1;
+  test.labels[0] = 0;
+  test.labels[1] = static_cast<std::int32_t>(vocab - 1);
+  return test;
+}
+
+HeadCase rows_of(const HeadCase& all, std::int64_t begin, std::int64_t end) {
+  const auto cut = [&](auto& values, std::int64_t width) {
+    const auto from = values.begin() + begin * width;
+    return std::decay_t<decltype(values)>(from, from + (end - begin) * width);
+  };
+  HeadCase part = all;
+  part.x = Values({end - begin, 1, kHidden}, cut(part.x.values, kHidden));
+  part.labels = Labels({end - begin, 1}, cut(part.labels.values, 1));
+  return part;
+}
+
+std::size_t aligned(std::int64_t bytes) {
+  return static_cast<std::size_t>((bytes + 63) / 64 * 64);
+}
+
+// Peak workspace for `rows` rows on one of tp ranks, in fp32, without computing anything.
+std::size_t measured_workspace(std::int64_t rows, std::int64_t vocab, int tp, bool trains) {
+  const auto null = [](const Shape& shape, DType dtype) { return Tensor{nullptr, dtype, shape}; };
+  const std::int64_t local = (vocab + tp - 1) / tp;
+  const auto group = make_recording_world(1, tp, std::make_shared<Recording>());
+  const Tensor table = null({local, kHidden}, DType::f32), x = null({rows, 1, kHidden}, DType::f32);
+  const VocabParallelHeadLoss head(*group, {table, table}, {local, vocab});
+  Arena workspace("workspace");
+  LayerContext context{meta_backend(), {}, workspace};
+  context.results.loss = null({1}, DType::f64);
+  context.micro_batch.labels = null({rows, 1}, DType::i32);
+  if (trains)
+    head.train(context, x, x);
+  else
+    head.evaluate(context, x);
+  CHECK(workspace.used() == 0);
+  return workspace.peak();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the head over tp gives one rank's loss and gradients, with a padded vocabulary and absent labels") {
+  for (const std::int64_t vocab : {12, 13, 5})
+    for (const int tp : {1, 2, 3, 4}) {
+      CAPTURE(vocab, tp);
+      CHECK_NOTHROW(check_equals_one_rank(layer_of(head(6, 3, vocab)), tp));
+    }
+}
+
+TEST_CASE("the head's gradients are those of finite differences") {
+  const LayerCase layer = layer_of(head(6, 3, 13));
+  CHECK(finite_difference_error(layer, "x") < 1e-8);
+  CHECK(finite_difference_error(layer, "table") < 1e-8);
+}
+
+TEST_CASE("rows without a label add no loss and get no gradient") {
+  HeadCase test = head(6, 3, 13);
+  const Results results = run_whole(layer_of(test));
+  for (std::int64_t i = 0; i < test.x.size(); ++i)
+    if (test.labels[i / kHidden] == -1) CHECK(results.at("d_x")[i] == 0);
+  for (std::int64_t i = 0; i < test.labels.size(); ++i) test.labels[i] = -1;
+  const Results none = run_whole(layer_of(test));
+  CHECK(none.at("y")[0] == 0);
+  for (const double x : none.at("d_table").values) CHECK(x == 0);
+}
+
+TEST_CASE("many rows, in several chunks and a remainder, give what their pieces give one by one") {
+  constexpr std::int64_t kRows = 2 * 1024 + 100, kPiece = 358;
+  const HeadCase all = head(kRows, 1, 13);
+  REQUIRE(VocabParallelHeadLoss::chunk_rows(13) == 1024);
+  const Results whole = run_whole(layer_of(all));
+  Values d_table(all.table.shape);
+  double loss = 0;
+  for (std::int64_t begin = 0; begin < kRows; begin += kPiece) {
+    const Results piece = run_whole(layer_of(rows_of(all, begin, std::min(begin + kPiece, kRows))));
+    loss += piece.at("y")[0];
+    for (std::int64_t i = 0; i < d_table.size(); ++i) d_table[i] += piece.at("d_table")[i];
+    const Values& d_x = piece.at("d_x");
+    for (std::int64_t i = 0; i < d_x.size(); ++i)
+      REQUIRE(whole.at("d_x")[begin * kHidden + i] == Approx(d_x[i]).epsilon(1e-12).margin(1e-14));
+  }
+  CHECK(whole.at("y")[0] == Approx(loss).epsilon(1e-12));
+  CHECK(test::relative_error(whole.at("d_table"), d_table) < 1e-12);
+  for (const int tp : {2, 3, 4}) CHECK_NOTHROW(check_equals_one_rank(layer_of(all), tp));
+}
+
+TEST_CASE("the head needs workspace for one chunk of this rank's logits, however many rows there are") {
+  constexpr std::int64_t kVocab = 50257;
+  for (const int tp : {2, 4, 8}) {
+    const std::int64_t local = (kVocab + tp - 1) / tp;
+    const std::int64_t chunk = VocabParallelHeadLoss::chunk_rows(local);
+    const std::size_t expected = aligned(chunk * local * 4) + aligned(chunk * 8) + aligned(2 * chunk * 8);
+    CAPTURE(tp, chunk);
+    CHECK(chunk >= 64);
+    CHECK(chunk <= 1024);
+    CHECK(chunk * local <= std::int64_t{1} << 22);
+    for (const bool trains : {true, false})
+      for (const std::int64_t rows : {chunk, chunk + 1, 10 * chunk + 17, std::int64_t{1} << 20})
+        CHECK(measured_workspace(rows, kVocab, tp, trains) == expected);
+  }
+}
+
+TEST_CASE("the token that the head draws does not depend on tp") {
+  const HeadCase test = head(20, 1, 13);
+  const auto draw = [&](ProcessGroup& tp, std::int64_t row, double temperature) {
+    LayerRank rank(tp, {{"x", {rows_of(test, row, row + 1).x, kWhole}}, {"table", {test.table, kFirst}}});
+    LayerContext context = rank.context();
+    Values best({2});
+    context.results.best_token = best;
+    context.sample = {temperature, 5, static_cast<std::uint64_t>(row)};
+    const std::int64_t first = tp.rank() * rank.value("table").shape[0];
+    VocabParallelHeadLoss(tp, rank.parameter("table"), {first, 13})
+        .sample(context, rank.value("x").view({1, kHidden}));
+    return best[1];
+  };
+  for (const double temperature : {0.0, 1.0})
+    for (std::int64_t row = 0; row < 20; ++row) {
+      double expected = -1;
+      run_ranks(1, [&](ProcessGroup& one) { expected = draw(one, row, temperature); });
+      for (const int tp : {2, 3, 4})
+        CHECK_NOTHROW(run_ranks(tp, [&](ProcessGroup& group) {
+          check(draw(group, row, temperature) == expected, "the token drawn on one rank");
+        }));
+    }
+}
