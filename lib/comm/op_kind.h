@@ -53,27 +53,4 @@ inline std::string to_string(const OpHeader& header) {
   return text;
 }
 
-inline OpHeader header_of(OpKind kind, const Tensor& x, ReduceOp reduce = ReduceOp::sum) {
-  OpHeader header;
-  header.kind = kind;
-  header.reduce = reduce;
-  header.dtype = x.dtype;
-  header.num_elements = static_cast<std::uint64_t>(x.num_elements());
-  return header;
-}
-
-// Arguments that are wrong on their own, told before a peer is troubled.
-inline void require_member(const ProcessGroup& group, OpKind kind, int rank) {
-  if (rank < 0 || rank >= group.size())
-    fail(ErrorKind::runtime, "group {}: {}: rank {} is not one of its {} ranks", group.name(), name_of(kind),
-         rank, group.size());
-}
-
-// `whole` holds one `part` for each rank.
-inline void require_parts(const ProcessGroup& group, OpKind kind, const Tensor& whole, const Tensor& part) {
-  if (whole.dtype != part.dtype || whole.num_elements() != part.num_elements() * group.size())
-    fail(ErrorKind::runtime, "group {}: {}: {} {} are not {} parts of {} {}", group.name(), name_of(kind),
-         whole.num_elements(), name_of(whole.dtype), group.size(), part.num_elements(), name_of(part.dtype));
-}
-
 }  // namespace hpt

@@ -1,7 +1,6 @@
 #include "comm/mpi/mpi_group.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "comm/engine/split.h"
 #include "comm/mpi/mpi_collective.h"
@@ -13,54 +12,17 @@ namespace hpt {
 MpiGroup::MpiGroup(std::shared_ptr<MpiMembers> members) : members_(std::move(members)) {}
 MpiGroup::~MpiGroup() = default;
 
-Work MpiGroup::start_collective(const OpHeader& header, const void* in, void* out) {
-  if (size() == 1) {
-    if (in != out && header.num_elements > 0) std::memcpy(out, in, header.num_bytes());
-    return {};
-  }
+Work MpiGroup::start_collective(const OpHeader& header, const void* in, void* out, const Stream&) {
+  if (size() == 1) return copy_alone(header, in, out);
   const auto op = collectives_.take([this] { return std::make_shared<MpiCollective>(members_, turns_); });
   op->set(header, static_cast<const char*>(in), static_cast<char*>(out));
   return members_->engine().start(op);
 }
 
-Work MpiGroup::start_message(const OpHeader& header, const Tensor& x, int peer) {
-  require_member(*this, header.kind, peer);
+Work MpiGroup::start_message(const OpHeader& header, void* data, int peer, const Stream&) {
   const auto op = messages_.take([this] { return std::make_shared<MpiMessage>(members_); });
-  op->set(header, x.data, peer);
+  op->set(header, data, peer);
   return members_->engine().start(op);
-}
-
-Work MpiGroup::all_reduce(const Tensor& x, ReduceOp op, const Stream&) {
-  return start_collective(header_of(OpKind::all_reduce, x, op), x.data, x.data);
-}
-
-Work MpiGroup::all_gather(const Tensor& out, const Tensor& in, const Stream&) {
-  require_parts(*this, OpKind::all_gather, out, in);
-  return start_collective(header_of(OpKind::all_gather, in), in.data, out.data);
-}
-
-Work MpiGroup::reduce_scatter(const Tensor& out, const Tensor& in, ReduceOp op, const Stream&) {
-  require_parts(*this, OpKind::reduce_scatter, in, out);
-  return start_collective(header_of(OpKind::reduce_scatter, out, op), in.data, out.data);
-}
-
-Work MpiGroup::broadcast(const Tensor& x, int root, const Stream&) {
-  require_member(*this, OpKind::broadcast, root);
-  OpHeader header = header_of(OpKind::broadcast, x);
-  header.root = root;
-  return start_collective(header, x.data, x.data);
-}
-
-Work MpiGroup::send(const Tensor& x, int to, const Stream&) {
-  return start_message(header_of(OpKind::send, x), x, to);
-}
-
-Work MpiGroup::recv(const Tensor& x, int from, const Stream&) {
-  return start_message(header_of(OpKind::recv, x), x, from);
-}
-
-void MpiGroup::barrier() {
-  start_collective(OpHeader{}, nullptr, nullptr).join();
 }
 
 // Parts that lie on one host go through its shared memory.

@@ -3,6 +3,7 @@
 // messages, and no doorbell rings for them: a rank that waits looks again and again, ever more seldom.
 #pragma once
 
+#include "comm/checked_group.h"
 #include "comm/engine/progress_engine.h"
 #include "comm/engine/turns.h"
 #include "comm/mpi/mpi_requests.h"
@@ -32,7 +33,7 @@ struct MpiMembers {
 class MpiCollective;
 class MpiMessage;
 
-class MpiGroup final : public ProcessGroup {
+class MpiGroup final : public CheckedGroup {
  public:
   explicit MpiGroup(std::shared_ptr<MpiMembers> members);
   ~MpiGroup() override;
@@ -41,13 +42,6 @@ class MpiGroup final : public ProcessGroup {
   int size() const override { return members_->size(); }
   const std::string& name() const override { return members_->members.name; }
 
-  Work all_reduce(const Tensor& x, ReduceOp op, const Stream&) override;
-  Work all_gather(const Tensor& out, const Tensor& in, const Stream&) override;
-  Work reduce_scatter(const Tensor& out, const Tensor& in, ReduceOp op, const Stream&) override;
-  Work broadcast(const Tensor& x, int root, const Stream&) override;
-  Work send(const Tensor& x, int to, const Stream&) override;
-  Work recv(const Tensor& x, int from, const Stream&) override;
-  void barrier() override;
   std::unique_ptr<ProcessGroup> split(const std::string& name,
                                       const std::vector<std::vector<int>>& partition) override;
   void set_deadline(double seconds) override { members_->engine().set_deadline(seconds); }
@@ -55,8 +49,8 @@ class MpiGroup final : public ProcessGroup {
   void abort() override { members_->engine().abort(); }
 
  private:
-  Work start_collective(const OpHeader& header, const void* in, void* out);
-  Work start_message(const OpHeader& header, const Tensor& x, int peer);
+  Work start_collective(const OpHeader& header, const void* in, void* out, const Stream&) override;
+  Work start_message(const OpHeader& header, void* data, int peer, const Stream&) override;
 
   std::shared_ptr<MpiMembers> members_;
   OpPool<MpiCollective> collectives_;

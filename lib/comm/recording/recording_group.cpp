@@ -1,11 +1,12 @@
 #include "comm/recording/recording_group.h"
 
+#include "comm/checked_group.h"
 #include "comm/engine/split.h"
 
 namespace hpt {
 namespace {
 
-class RecordingGroup final : public ProcessGroup {
+class RecordingGroup final : public CheckedGroup {
  public:
   RecordingGroup(std::string name, int rank, int size, std::shared_ptr<Recording> recording)
       : name_(std::move(name)), rank_(rank), size_(size), recording_(std::move(recording)) {}
@@ -13,22 +14,6 @@ class RecordingGroup final : public ProcessGroup {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   const std::string& name() const override { return name_; }
-
-  Work all_reduce(const Tensor& x, ReduceOp, const Stream&) override { return record(OpKind::all_reduce, x); }
-  Work all_gather(const Tensor& out, const Tensor& in, const Stream&) override {
-    require_parts(*this, OpKind::all_gather, out, in);
-    return record(OpKind::all_gather, out);
-  }
-  Work reduce_scatter(const Tensor& out, const Tensor& in, ReduceOp, const Stream&) override {
-    require_parts(*this, OpKind::reduce_scatter, in, out);
-    return record(OpKind::reduce_scatter, in);
-  }
-  Work broadcast(const Tensor& x, int root, const Stream&) override {
-    return record_with(OpKind::broadcast, x, root);
-  }
-  Work send(const Tensor& x, int to, const Stream&) override { return record_with(OpKind::send, x, to); }
-  Work recv(const Tensor& x, int from, const Stream&) override { return record_with(OpKind::recv, x, from); }
-  void barrier() override { recording_->ops.push_back({name_, OpKind::barrier}); }
 
   std::unique_ptr<ProcessGroup> split(const std::string& name,
                                       const std::vector<std::vector<int>>& partition) override {
@@ -41,13 +26,17 @@ class RecordingGroup final : public ProcessGroup {
   void abort() override {}
 
  private:
-  Work record(OpKind kind, const Tensor& x, int peer = -1) {
-    recording_->ops.push_back({name_, kind, static_cast<std::int64_t>(x.num_bytes()), peer});
-    return {};
+  Work start_collective(const OpHeader& header, const void*, void*, const Stream&) override {
+    const bool in_parts = header.kind == OpKind::all_gather || header.kind == OpKind::reduce_scatter;
+    return record(header, in_parts ? size_ : 1, header.kind == OpKind::broadcast ? header.root : -1);
   }
-  Work record_with(OpKind kind, const Tensor& x, int peer) {
-    require_member(*this, kind, peer);
-    return record(kind, x, peer);
+  Work start_message(const OpHeader& header, void*, int peer, const Stream&) override {
+    return record(header, 1, peer);
+  }
+  Work record(const OpHeader& header, int num_parts, int peer) {
+    const auto bytes = static_cast<std::int64_t>(header.num_bytes()) * num_parts;
+    recording_->ops.push_back({name_, header.kind, bytes, peer});
+    return {};
   }
 
   std::string name_;

@@ -1,7 +1,5 @@
 #include "comm/shared_memory/shared_group.h"
 
-#include <cstring>
-
 #include "comm/engine/split.h"
 
 namespace hpt {
@@ -11,54 +9,22 @@ SharedMemoryGroup::SharedMemoryGroup(std::shared_ptr<SharedMembers> members)
       send_turns_(static_cast<std::size_t>(members_->size())),
       receive_turns_(send_turns_.size()) {}
 
-// A group of one has nothing to wait for: what goes out comes in.
-Work SharedMemoryGroup::start_collective(const OpHeader& header, const void* in, void* out) {
-  if (size() == 1) {
-    if (in != out && header.num_elements > 0) std::memcpy(out, in, header.num_bytes());
-    return {};
-  }
+Work SharedMemoryGroup::start_collective(const OpHeader& header, const void* in, void* out, const Stream&) {
+  if (size() == 1) return copy_alone(header, in, out);
   const auto op = collectives_.take([this] { return std::make_shared<SharedCollective>(members_); });
   op->set({header, static_cast<const char*>(in), static_cast<char*>(out)});
   return members_->engine().start(op);
 }
 
-Work SharedMemoryGroup::all_reduce(const Tensor& x, ReduceOp op, const Stream&) {
-  return start_collective(header_of(OpKind::all_reduce, x, op), x.data, x.data);
-}
-
-Work SharedMemoryGroup::all_gather(const Tensor& out, const Tensor& in, const Stream&) {
-  require_parts(*this, OpKind::all_gather, out, in);
-  return start_collective(header_of(OpKind::all_gather, in), in.data, out.data);
-}
-
-Work SharedMemoryGroup::reduce_scatter(const Tensor& out, const Tensor& in, ReduceOp op, const Stream&) {
-  require_parts(*this, OpKind::reduce_scatter, in, out);
-  return start_collective(header_of(OpKind::reduce_scatter, out, op), in.data, out.data);
-}
-
-Work SharedMemoryGroup::broadcast(const Tensor& x, int root, const Stream&) {
-  require_member(*this, OpKind::broadcast, root);
-  OpHeader header = header_of(OpKind::broadcast, x);
-  header.root = root;
-  return start_collective(header, x.data, x.data);
-}
-
-Work SharedMemoryGroup::send(const Tensor& x, int to, const Stream&) {
-  require_member(*this, OpKind::send, to);
-  const auto op = sends_.take([this] { return std::make_shared<SharedSend>(members_, send_turns_); });
-  op->set({header_of(OpKind::send, x), static_cast<char*>(x.data), to});
-  return members_->engine().start(op);
-}
-
-Work SharedMemoryGroup::recv(const Tensor& x, int from, const Stream&) {
-  require_member(*this, OpKind::recv, from);
-  const auto op = receives_.take([this] { return std::make_shared<SharedRecv>(members_, receive_turns_); });
-  op->set({header_of(OpKind::recv, x), static_cast<char*>(x.data), from});
-  return members_->engine().start(op);
-}
-
-void SharedMemoryGroup::barrier() {
-  start_collective(OpHeader{}, nullptr, nullptr).join();
+Work SharedMemoryGroup::start_message(const OpHeader& header, void* data, int peer, const Stream&) {
+  const MessageCall call{header, static_cast<char*>(data), peer};
+  const auto start = [&](const auto& op) {
+    op->set(call);
+    return members_->engine().start(op);
+  };
+  if (header.kind == OpKind::send)
+    return start(sends_.take([this] { return std::make_shared<SharedSend>(members_, send_turns_); }));
+  return start(receives_.take([this] { return std::make_shared<SharedRecv>(members_, receive_turns_); }));
 }
 
 std::unique_ptr<ProcessGroup> SharedMemoryGroup::split(const std::string& name,

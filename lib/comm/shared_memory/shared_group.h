@@ -3,13 +3,14 @@
 
 #include <memory>
 
+#include "comm/checked_group.h"
 #include "comm/shared_memory/point_to_point.h"
 #include "comm/shared_memory/shared_collective.h"
 #include "comm/shared_memory/shared_members.h"
 
 namespace hpt {
 
-class SharedMemoryGroup final : public ProcessGroup {
+class SharedMemoryGroup final : public CheckedGroup {
  public:
   explicit SharedMemoryGroup(std::shared_ptr<SharedMembers> members);
 
@@ -17,13 +18,6 @@ class SharedMemoryGroup final : public ProcessGroup {
   int size() const override { return members_->size(); }
   const std::string& name() const override { return members_->name(); }
 
-  Work all_reduce(const Tensor& x, ReduceOp op, const Stream&) override;
-  Work all_gather(const Tensor& out, const Tensor& in, const Stream&) override;
-  Work reduce_scatter(const Tensor& out, const Tensor& in, ReduceOp op, const Stream&) override;
-  Work broadcast(const Tensor& x, int root, const Stream&) override;
-  Work send(const Tensor& x, int to, const Stream&) override;
-  Work recv(const Tensor& x, int from, const Stream&) override;
-  void barrier() override;
   std::unique_ptr<ProcessGroup> split(const std::string& name,
                                       const std::vector<std::vector<int>>& partition) override;
   void set_deadline(double seconds) override { members_->engine().set_deadline(seconds); }
@@ -31,7 +25,8 @@ class SharedMemoryGroup final : public ProcessGroup {
   void abort() override { members_->engine().abort(); }
 
  private:
-  Work start_collective(const OpHeader& header, const void* in, void* out);
+  Work start_collective(const OpHeader& header, const void* in, void* out, const Stream&) override;
+  Work start_message(const OpHeader& header, void* data, int peer, const Stream&) override;
 
   std::shared_ptr<SharedMembers> members_;
   OpPool<SharedCollective> collectives_;
