@@ -139,8 +139,8 @@ TEST_CASE("groups' messages between the same two ranks do not mix") {
   });
 }
 
-// A pipeline's and its gradients' traffic together: messages flow on while sums of other groups are
-// outstanding.
+// A pipeline's and its gradients' traffic together: messages flow on while sums of other groups
+// are outstanding.
 TEST_CASE("messages flow while collectives are outstanding") {
   run_ranks(4, [](ProcessGroup& world) {
     const auto data = world.split("data", {{0, 1}, {2, 3}});

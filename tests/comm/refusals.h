@@ -1,5 +1,5 @@
-// Arguments that are wrong on their own: every group refuses them, before a peer is troubled. For groups of
-// two.
+// Arguments that are wrong on their own: every group refuses them, before a peer is troubled.
+// For groups of two.
 #pragma once
 
 #include "comm/rank_data.h"

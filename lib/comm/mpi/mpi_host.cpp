@@ -58,8 +58,8 @@ Region make_window(const MpiComm& host, const RegionShape& shape) {
   int unit = 0;
   check_mpi(MPI_Win_shared_query(window, 0, &bytes, &unit, static_cast<void*>(&base)),
             "finding the shared window");
-  // MPI promises no alignment, and that of the first rank is not that of the others: offsets go by pages in
-  // each.
+  // MPI promises no alignment, and that of the first rank is not that of the others:
+  // offsets go by pages in each.
   const auto address = reinterpret_cast<std::uintptr_t>(base);
   std::uint64_t shift = (kPage - address % kPage) % kPage;
   check_mpi(MPI_Bcast(&shift, 1, MPI_UINT64_T, 0, host.get()), "aligning the shared window");

@@ -19,8 +19,8 @@ struct MpiWorldOptions {
   std::size_t window_limit = ~std::size_t{0};  // bytes of /dev/shm that may be taken
 };
 
-// World group over `comm`, called by all its ranks; one prints a line where /dev/shm is too small for a
-// window.
+// World group over `comm`, called by all its ranks; one of them prints a line where /dev/shm is too small
+// for a window.
 std::unique_ptr<ProcessGroup> make_mpi_world_over(MPI_Comm comm, const MpiWorldOptions& options);
 
 // Throws Error naming `what` unless `code` is MPI_SUCCESS.

@@ -1,5 +1,5 @@
-// Ranks as MPI processes. Ranks on one host exchange through an MPI shared window, hosts through MPI
-// messages.
+// Ranks as MPI processes. Ranks on one host exchange through an MPI shared window,
+// hosts through MPI messages.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What one member of one group keeps in its arena for the others to read. Only its owner writes
-// it, but for Outbox::starved, which the receiver takes down.
+// What one member of one group keeps in its arena for the others to read. Only its owner writes it, but for
+// Outbox::starved, which the receiver takes down.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ struct alignas(64) SharedCounter {
   std::atomic<std::uint64_t> value{0};
 };
 
-// The stream of bytes from one member to another: a ring buffer in the sender's arena, made at the first
-// send.
+// The stream of bytes from one member to another: a ring buffer in the sender's arena,
+// made at the first send.
 struct alignas(64) Outbox {
   std::atomic<std::uint64_t> ring_offset{0};  // in the region; 0 until made
   std::uint64_t ring_bytes = 0;               // a power of two
@@ -36,8 +36,8 @@ struct MemberBlock {
   SharedCounter starved;   // 1 while this member waits for a slot to be finished with
   alignas(64) std::array<OpHeader, kSlots> headers;
   std::uint64_t slots_offset = 0;  // in the region: kSlots slots
-  // Behind it: Outbox to[size], SharedCounter taken_from[size] (bytes ever taken out of that member's outbox
-  // to us).
+  // Behind it: Outbox to[size], SharedCounter taken_from[size] (bytes ever taken out of that
+  // member's outbox to us).
 
   static std::size_t num_bytes(std::size_t size) {
     return sizeof(MemberBlock) + size * (sizeof(Outbox) + sizeof(SharedCounter));

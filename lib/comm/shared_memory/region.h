@@ -25,8 +25,8 @@ struct RegionShape {
   std::size_t arena_bytes = 0;  // of each rank; a multiple of 4096
 
   std::size_t num_bytes() const;
-  // What a rank stages at a time in a collective; part of how an op is cut into pieces, so equal on all
-  // ranks.
+  // What a rank stages at a time in a collective; part of how an op is cut into pieces,
+  // so equal on all ranks.
   std::size_t slot_bytes() const;
 };
 

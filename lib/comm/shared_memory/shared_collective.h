@@ -1,6 +1,5 @@
 // A collective over shared memory. Each rank copies its data, a piece at a time, into its slot; then either
-//   - each reads what it needs from all slots at once (gathers, broadcasts, small sums, sums of two ranks),
-//   or
+//   - each reads what it needs from all slots at once (gathers, broadcasts, small sums, sums of two), or
 //   - each adds up its own slice of the piece over all slots, then all copy the slices (large all_reduce).
 // Two slots let a rank copy the next piece in while others still read this one. Which way is taken depends on
 // size and number of ranks only; both add in ascending rank order, so they give the same bits.

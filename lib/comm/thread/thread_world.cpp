@@ -9,8 +9,8 @@
 namespace hpt {
 namespace {
 
-constexpr std::size_t kAllArenas = std::size_t{4}
-                                   << 30;  // address space, of which pages are taken when touched
+// Address space, of which pages are taken when touched.
+constexpr std::size_t kAllArenas = std::size_t{4} << 30;
 constexpr std::size_t kLargestArena = std::size_t{64} << 20;
 constexpr std::size_t kSmallestArena = std::size_t{4} << 20;
 
