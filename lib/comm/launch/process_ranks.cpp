@@ -71,8 +71,8 @@ bool has_the_word(const RankContext& context) {
   return true;
 }
 
-// Ends ranks that compute or are stuck. One that was aborted leaves the word, and the end, to the one that
-// failed.
+// Ends ranks that compute or are stuck. One that was aborted leaves the word, and the end,
+// to the one that failed.
 [[noreturn]] void end_job(const RankContext& context, const Outcome& own) {
   if (own.kind != OutcomeKind::aborted && has_the_word(context))
     print_line(own.message);
@@ -82,8 +82,8 @@ bool has_the_word(const RankContext& context) {
   std::abort();
 }
 
-// The code all ranks end with. A rank that is done waits for the others as for any peer, a failed one less
-// long.
+// The code all ranks end with. A rank that is done waits for the others as for any peer,
+// a failed one less long.
 int vote(const MpiComm& comm, const RankContext& context, Outcome own, double deadline_s) {
   double timeout = own.failed() ? kGrace : deadline_s;
   if (own.kind == OutcomeKind::aborted) timeout *= 2;
