@@ -112,6 +112,17 @@ class Loop {
   LoadMicroBatch load_ = [this](const MicroBatch& into, std::int64_t first) { data_.load(into, first); };
 };
 
+// What RankContext::kept keeps: the engine and the plan it refers to.
+struct PlannedEngine {
+  PlannedEngine(const RunConfig& config, const RankContext& rank, const Stream& stream)
+      : plan(make_run_plan(config)),
+        engine(plan, *rank.world, cpu_backend(), stream,
+               measured_arenas(plan, rank.rank, cpu_backend(), stream)) {}
+
+  RunPlan plan;
+  RankEngine engine;
+};
+
 void refuse_unsupported(const RunConfig& config) {
   std::string message;
   for (const std::string& fault : not_yet_supported(config)) message += (message.empty() ? "" : "\n") + fault;
@@ -128,7 +139,7 @@ auto on_first_rank(const RankContext& rank, Make make) -> decltype(make()) {
 
 }  // namespace
 
-void train(const RunConfig& config, const RankContext& rank, Log& log) {
+void train(const RunConfig& config, RankContext& rank, Log& log) {
   rank.world->set_deadline(config.run.watchdog_s);
   require_same("the config", hash64(dump_config(config)), rank);
   refuse_unsupported(config);
@@ -142,10 +153,11 @@ void train(const RunConfig& config, const RankContext& rank, Log& log) {
     require_same("data.valid", valid_data->fingerprint(), rank);
     evaluator.emplace(config, std::move(valid_data));
   }
-  const RunPlan plan = make_run_plan(config);
   const Stream stream{threads_of(config, rank), nullptr};
-  RankEngine engine(plan, *rank.world, cpu_backend(), stream,
-                    measured_arenas(plan, rank.rank, cpu_backend(), stream));
+  const auto planned = std::make_shared<PlannedEngine>(config, rank, stream);
+  rank.kept = planned;
+  const RunPlan& plan = planned->plan;
+  RankEngine& engine = planned->engine;
   rank.world->barrier();  // nothing is written before every rank has found its input and its memory
 
   const auto folder = on_first_rank(rank, [&] { return std::make_unique<RunFolder>(config.run.dir); });

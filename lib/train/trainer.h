@@ -10,6 +10,6 @@ namespace hpt {
 
 // Runs all steps. Everything that can be refused is refused (Error of kind usage) before anything is written.
 // An Error of kind stopped when a signal asked to stop, of kind runtime when a step fails.
-void train(const RunConfig& config, const RankContext& rank, Log& log);
+void train(const RunConfig& config, RankContext& rank, Log& log);
 
 }  // namespace hpt

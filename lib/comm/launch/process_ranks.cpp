@@ -110,9 +110,9 @@ void place_on_host(const MpiComm& all, RankContext& context) {
 }
 
 // What a rank needs before the run can fail like the run itself.
-int run_with_mpi(RankContext context, double deadline_s, const std::function<void(RankContext&)>& body) {
+int run_with_mpi(RankContext& context, std::unique_ptr<ProcessGroup>& world, double deadline_s,
+                 const std::function<void(RankContext&)>& body) {
   std::optional<MpiComm> votes;
-  std::unique_ptr<ProcessGroup> world;
   Outcome outcome;
   {
     const RunningRank running(context.rank);
@@ -145,11 +145,12 @@ int run_as_processes(const Launcher& launcher, double deadline_s,
   context.origin =
       launcher.size == 0 ? format("{} -n {}", launcher.command, context.world_size) : launcher.command;
   const std::string fault = find_fault(launcher, provided, context.world_size);
-  int code = 0;
-  if (fault.empty())
-    code = run_with_mpi(context, deadline_s, body);
-  else
-    code = refuse(launcher, fault);
+  std::unique_ptr<ProcessGroup> world;
+  const int code = fault.empty() ? run_with_mpi(context, world, deadline_s, body) : refuse(launcher, fault);
+  if (code == 0) {
+    context.kept.reset();
+    world.reset();
+  }  // else what is half done must not meet freed memory while MPI ends
   MPI_Finalize();
   return code;
 }
