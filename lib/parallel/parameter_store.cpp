@@ -27,71 +27,93 @@ Shape stacked_shape(const std::vector<const ParameterRow*>& rows) {
 struct ParameterStore::Block {
   std::string name;
   std::vector<const ParameterRow*> rows;
-  std::int64_t grad_offset = 0;  // in elements of the gradient buffer
+  std::int64_t grad_begin = 0;
 };
 
-std::vector<ParameterStore::Block> ParameterStore::lay_out_unit(int unit) const {
+// Places are in elements of the gradient buffer.
+struct ParameterStore::Layout {
+  std::vector<Block> blocks;
+  std::vector<std::int64_t> bucket_begins;
+  std::int64_t end = 0;
+
+  void append(Block block, DType dtype) {
+    block.grad_begin = end;
+    end += padded(stacked_shape(block.rows).num_elements(), dtype);
+    blocks.push_back(std::move(block));
+  }
+};
+
+ParameterStore::ParameterStore(const std::vector<ParameterRow>& rows, StoreShape shape, Arena& values,
+                               Arena& gradients)
+    : rows_(rows), shape_(std::move(shape)), bucket_of_unit_(static_cast<std::size_t>(shape_.num_units), -1) {
+  Layout layout;
+  lay_out_buckets(layout);
+  lay_out_tied_bucket(layout);
+  gradients_ = gradients.allocate(shape_.dtype, {layout.end});
+  cut_buckets(layout);
+  place(layout, values);
+  const ParameterRow* tied = tied_table();
+  if (tied && std::all_of(tied->units.begin(), tied->units.end(), [&](int unit) { return holds(unit); }))
+    second_tied_gradient_ = gradients.allocate(shape_.dtype, local_shape(*tied));
+}
+
+bool ParameterStore::holds(int unit) const {
+  return std::any_of(shape_.chunks.begin(), shape_.chunks.end(),
+                     [&](const UnitRange& chunk) { return chunk.begin <= unit && unit < chunk.end; });
+}
+
+const ParameterRow* ParameterStore::tied_table() const {
+  for (const ParameterRow& row : rows_)
+    if (row.tied() && std::any_of(row.units.begin(), row.units.end(), [&](int unit) { return holds(unit); }))
+      return &row;
+  return nullptr;
+}
+
+void ParameterStore::lay_out_unit(int unit, Layout& layout) const {
   std::vector<Block> blocks;
   for (const ParameterRow& row : rows_) {
     if (row.tied() || row.units.front() != unit) continue;
     if (!blocks.empty() && blocks.back().name == buffer_name(row))
       blocks.back().rows.push_back(&row);
     else
-      blocks.push_back({buffer_name(row), {&row}, 0});
+      blocks.push_back({buffer_name(row), {&row}});
   }
-  return blocks;
+  for (Block& block : blocks) layout.append(std::move(block), shape_.dtype);
 }
 
-ParameterStore::ParameterStore(const std::vector<ParameterRow>& rows, StoreShape shape, Arena& values,
-                               Arena& gradients)
-    : rows_(rows), shape_(std::move(shape)), bucket_of_unit_(static_cast<std::size_t>(shape_.num_units), -1) {
-  std::vector<Block> blocks;
-  std::vector<std::int64_t> bucket_begins;
-  std::int64_t end = 0;
-  std::int64_t bucket_begin = 0;
-  auto append = [&](Block block) {
-    block.grad_offset = end;
-    end += padded(stacked_shape(block.rows).num_elements(), shape_.dtype);
-    blocks.push_back(std::move(block));
-  };
-  bool bucket_open = false;
-  auto holds = [&](int unit) {
-    return std::any_of(shape_.chunks.begin(), shape_.chunks.end(),
-                       [&](const UnitRange& chunk) { return chunk.begin <= unit && unit < chunk.end; });
-  };
+void ParameterStore::lay_out_buckets(Layout& layout) {
+  bool is_open = false;
   for (int unit = shape_.num_units - 1; unit >= 0; --unit) {
     if (!holds(unit)) continue;
-    if (!bucket_open) {
-      bucket_begins.push_back(end);
-      bucket_begin = end;
-    }
-    for (Block& block : lay_out_unit(unit)) append(std::move(block));
-    bucket_of_unit_[static_cast<std::size_t>(unit)] = static_cast<int>(bucket_begins.size()) - 1;
-    bucket_open = static_cast<std::size_t>(end - bucket_begin) * size_of(shape_.dtype) < shape_.bucket_bytes;
+    if (!is_open) layout.bucket_begins.push_back(layout.end);
+    lay_out_unit(unit, layout);
+    bucket_of_unit_[static_cast<std::size_t>(unit)] = static_cast<int>(layout.bucket_begins.size()) - 1;
+    const std::int64_t length = layout.end - layout.bucket_begins.back();
+    is_open = static_cast<std::size_t>(length) * size_of(shape_.dtype) < shape_.bucket_bytes;
   }
-  bool second_gradient = false;
-  for (const ParameterRow& row : rows_) {
-    if (!row.tied() || std::none_of(row.units.begin(), row.units.end(), holds)) continue;
-    second_gradient = std::all_of(row.units.begin(), row.units.end(), holds);
-    tied_bucket_ = static_cast<int>(bucket_begins.size());
-    bucket_begins.push_back(end);
-    append({buffer_name(row), {&row}, 0});
-  }
-  gradients_ = gradients.allocate(shape_.dtype, {end});
-  for (std::size_t i = 0; i < bucket_begins.size(); ++i)
-    buckets_.push_back(
-        gradients_.rows(bucket_begins[i], i + 1 < bucket_begins.size() ? bucket_begins[i + 1] : end));
-  place(blocks, values);
-  if (second_gradient)
-    second_tied_gradient_ = gradients.allocate(shape_.dtype, stacked_shape(blocks.back().rows));
 }
 
-void ParameterStore::place(const std::vector<Block>& blocks, Arena& values) {
-  for (const Block& block : blocks) {
+void ParameterStore::lay_out_tied_bucket(Layout& layout) {
+  const ParameterRow* tied = tied_table();
+  if (!tied) return;
+  tied_bucket_ = static_cast<int>(layout.bucket_begins.size());
+  layout.bucket_begins.push_back(layout.end);
+  layout.append({buffer_name(*tied), {tied}}, shape_.dtype);
+}
+
+void ParameterStore::cut_buckets(const Layout& layout) {
+  std::vector<std::int64_t> borders = layout.bucket_begins;
+  borders.push_back(layout.end);
+  for (std::size_t i = 0; i + 1 < borders.size(); ++i)
+    buckets_.push_back(gradients_.rows(borders[i], borders[i + 1]));
+}
+
+void ParameterStore::place(const Layout& layout, Arena& values) {
+  for (const Block& block : layout.blocks) {
     const Shape shape = stacked_shape(block.rows);
     const Tensor value = values.allocate(shape_.dtype, shape);
     const Tensor grad =
-        gradients_.rows(block.grad_offset, block.grad_offset + shape.num_elements()).view(shape);
+        gradients_.rows(block.grad_begin, block.grad_begin + shape.num_elements()).view(shape);
     buffers_[block.name] = {value, grad};
     std::int64_t first = 0;
     for (const ParameterRow* row : block.rows) {

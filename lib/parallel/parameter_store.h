@@ -57,16 +57,22 @@ class ParameterStore {
   Tensor bucket(int index) const { return buckets_[static_cast<std::size_t>(index)]; }
   int tied_bucket() const { return tied_bucket_; }  // -1: no tied table here
   int bucket_of_unit(int global_unit) const;
-  // Where embedding and head share this rank: the head's own gradient of the tied table; else a Tensor{} with
+  // The head's own gradient of the tied table where embedding and head share this rank, else a Tensor{} with
   // no dims.
   Tensor second_tied_gradient() const { return second_tied_gradient_; }
   // Local gradients that are partial over tp replicas.
   std::vector<Tensor> replica_gradients() const;
 
  private:
-  struct Block;  // one local buffer while the layout is made
-  std::vector<Block> lay_out_unit(int unit) const;
-  void place(const std::vector<Block>& blocks, Arena& values);
+  struct Block;   // one local buffer
+  struct Layout;  // where all of them and the buckets lie, while that is worked out
+  bool holds(int unit) const;
+  const ParameterRow* tied_table() const;  // nullptr: none here
+  void lay_out_unit(int unit, Layout& layout) const;
+  void lay_out_buckets(Layout& layout);
+  void lay_out_tied_bucket(Layout& layout);
+  void cut_buckets(const Layout& layout);
+  void place(const Layout& layout, Arena& values);
 
   const std::vector<ParameterRow>& rows_;
   StoreShape shape_;
