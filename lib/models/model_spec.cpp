@@ -38,8 +38,8 @@ UnitCosts unit_costs(const ModelSpec& spec) {
   const double block = h * (2 * h + 2 * kv) + 2 * h * static_cast<double>(spec.ffn_hidden) +
                        2 * h * static_cast<double>(spec.seq_length);
   const double head = h * static_cast<double>(spec.vocab_size);
-  // A look-up and its scatter move about as many bytes as one layer norm: small against a block, yet not
-  // nothing.
+  // A look-up and its scatter move about as many bytes as one layer norm: little against a block, but more
+  // than nothing.
   const double embedding = 16 * h;
   return {embedding / block, 1, head / block};
 }

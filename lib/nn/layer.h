@@ -58,8 +58,7 @@ class Layer {
 
   virtual void reserve(Arena& arena, const MicroBatchShape& shape, int num_slots) = 0;
 
-  // hidden states x, y [s, b, h]. The first unit reads micro_batch instead of x; the last writes results, not
-  // y.
+  // hidden states x, y [s, b, h]. The first unit reads micro_batch, not x; the last writes results, not y.
   virtual void forward(const LayerContext& context, int slot, const Tensor& x, const Tensor& y) = 0;
   // d_x := gradient of x, given x and d_y; d_x and d_y do not overlap.
   virtual void backward_input(const LayerContext& context, int slot, const Tensor& x, const Tensor& d_y,

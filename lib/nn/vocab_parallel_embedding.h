@@ -1,5 +1,5 @@
 // VocabParallelEmbedding: the token table is cut by vocabulary rows over tp; each rank looks up the tokens it
-// holds and the rest are zeros, so the sum over tp is the embedding. Positions are learned, whole on every
+// holds and the rest are zeros, so the sum over tp is the embedding. Positions are learned and whole on every
 // rank.
 #pragma once
 
@@ -12,8 +12,8 @@ class ProcessGroup;
 
 class VocabParallelEmbedding {
  public:
-  // table [padded vocabulary / tp, h], positions [max sequence, h]; first_row = global row of the table's
-  // first.
+  // table [padded vocabulary / tp, h], its first row being row first_row of the vocabulary; positions [max
+  // sequence, h].
   VocabParallelEmbedding(ProcessGroup& tp, const ParameterBuffer& table, const ParameterBuffer& positions,
                          std::int64_t first_row);
 

@@ -13,9 +13,9 @@ namespace hpt {
 //   k > W    constant   M
 //            linear     M + (m - M) (k - W) / (T - W)
 //            cosine     m + (M - m) (1 + cos(pi (k - W) / (T - W))) / 2
-//            wsd        M up to step S, then M + (m - M) (k - S) / (T - S): a linear decay over the last 20 %
-//            of the
-//                       steps, S = max(W, T - max(1, floor(T / 5)))   (Hu et al., "MiniCPM", 2024)
+//            wsd        M up to step S, then M + (m - M) (k - S) / (T - S): a linear decay over the last
+//                       fifth of the steps, S = max(W, T - max(1, floor(T / 5)))
+//                       (Hu et al., "MiniCPM", 2024)
 //   k > T    as at step T: m, but for constant, and for a run that ends within its warm-up
 //
 // k >= 1 and T >= 1, else an Error of kind runtime.

@@ -28,10 +28,10 @@ struct ParameterRow {
   std::string name;              // global, layers counted globally: "blocks.3.attention.query.weight"
   Shape shape;                   // global and real, without padding
   std::optional<TpSplit> split;  // none: every tp rank holds the whole, with equal gradients
-  std::vector<int>
-      units;           // pipeline units that hold it: 0 = embedding, 1..L = blocks, L+1 = head; two when tied
-  std::string buffer;  // rows with the same buffer lie in one local tensor, one after the other along dim 0;
-                       // "" = alone
+  // Pipeline units that hold it: 0 = embedding, 1..L = blocks, L+1 = head; two when tied.
+  std::vector<int> units;
+  // Rows with the same buffer lie in one local tensor, one after the other along dim 0; "" = alone.
+  std::string buffer;
   bool weight_decay = false;
   InitKind init = InitKind::zeros;
   double init_std = 0;
@@ -41,12 +41,12 @@ struct ParameterRow {
 
 // Shape of what one tp rank stores, padding included.
 Shape local_shape(const ParameterRow& row);
-// The part that tp coordinate `tp_rank` of `tp` holds, and its place in the global tensor (clipped: may be
-// empty).
+// The part that tp coordinate `tp_rank` of `tp` holds, and its place in the global tensor, which may be
+// empty.
 int part_of(const ParameterRow& row, int tp_rank, int tp);
 Box box_of(const ParameterRow& row, int tp_rank, int tp);
-// Tp ranks that hold the same part as tp_rank, ascending; just itself for a row cut tp ways; all for one not
-// cut.
+// Tp ranks that hold the same part as tp_rank, ascending: itself alone for a row cut tp ways, all for a row
+// that is not cut.
 std::vector<int> replicas_of(const ParameterRow& row, int tp_rank, int tp);
 // True where the replicas' gradients are partial and must be summed (a split with fewer parts than tp).
 bool sums_replicas(const ParameterRow& row, int tp);
