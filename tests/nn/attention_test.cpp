@@ -31,7 +31,7 @@ Values fused(LayerRank& rank, const std::string& kind) {
 void take_apart(LayerRank& rank, const std::string& kind, Values gradient, ProcessGroup& kv_replicas) {
   std::int64_t begin = 0;
   for (const char* const name : kProjections) {
-    const Tensor to = rank.gradient(name + kind);
+    const Tensor to = rank.written_gradient(name + kind);
     const Tensor from = gradient.tensor().rows(begin, begin + to.shape[0]);
     begin += to.shape[0];
     cpu_backend().elementwise.copy({}, to, from);
@@ -71,14 +71,14 @@ Results run_attention(LayerRank& rank, const Case& test) {
   Values y(kShape);
   layer.forward(context, saved, y, rank.value("x"));
   const Attention::Pending pending =
-      layer.backward_input(context, saved, rank.gradient("x"), rank.value("d_y"));
+      layer.backward_input(context, saved, rank.written_gradient("x"), rank.value("d_y"));
   layer.backward_weight(context, saved, pending, rank.value("x"));
   const auto replicas = kv_replicas(rank.tp(), test.kv_heads);
   take_apart(rank, "_weight", d_weight, *replicas);
   take_apart(rank, "_bias", d_bias, *replicas);
   results.emplace("y", y);
-  rank.add_gradients(results, {"x", "query_weight", "query_bias", "key_weight", "key_bias", "value_weight",
-                               "value_bias", "out_weight", "out_bias"});
+  rank.report(results, {"x", "query_weight", "query_bias", "key_weight", "key_bias", "value_weight",
+                        "value_bias", "out_weight", "out_bias"});
   return results;
 }
 

@@ -19,10 +19,10 @@ Results run_linear(LayerRank& rank) {
   Results results;
   Values y({kRows, rank.value("d_y").shape[1]});
   layer.forward(context, y, rank.value("x"));
-  layer.backward_input(context, rank.gradient("x"), rank.value("d_y"));
+  layer.backward_input(context, rank.written_gradient("x"), rank.value("d_y"));
   layer.backward_weight(context, rank.value("d_y"), rank.value("x"));
   results.emplace("y", y);
-  rank.add_gradients(results, {"x", "weight", "bias"});
+  rank.report(results, {"x", "weight", "bias"});
   return results;
 }
 

@@ -22,10 +22,11 @@ Results run_mlp(LayerRank& rank) {
   Results results;
   Values y(kShape);
   layer.forward(context, saved, y, rank.value("x"));
-  const Mlp::Pending pending = layer.backward_input(context, saved, rank.gradient("x"), rank.value("d_y"));
+  const Mlp::Pending pending =
+      layer.backward_input(context, saved, rank.written_gradient("x"), rank.value("d_y"));
   layer.backward_weight(context, saved, pending, rank.value("x"));
   results.emplace("y", y);
-  rank.add_gradients(results, {"x", "up_weight", "up_bias", "down_weight", "down_bias"});
+  rank.report(results, {"x", "up_weight", "up_bias", "down_weight", "down_bias"});
   return results;
 }
 
@@ -55,7 +56,7 @@ Results run_norm(LayerRank& rank) {
   layer.forward(context, saved, y, rank.value("x"));
   layer.backward(context, saved, rank.gradient("x"), rank.value("d_y"), rank.value("x"));
   results.emplace("y", y);
-  rank.add_gradients(results, {"x", "weight", "bias"});
+  rank.report(results, {"x", "weight", "bias"});
   return results;
 }
 

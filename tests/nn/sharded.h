@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,8 @@ struct Input {
 
 // What no result may depend on lies in padding.
 constexpr double kPadding = 5.0;
+// What lies in gradients before the layer adds to them.
+constexpr double kBefore = 0.5;
 
 inline Values part_of_whole(const Values& whole, const Cut& cut, const ProcessGroup& tp, double padding) {
   if (cut.dim == Cut::Dim::none) return whole;
@@ -64,21 +67,30 @@ class LayerRank {
     for (const auto& [name, input] : inputs) {
       const Values part = part_of_whole(input.values, input.cut, tp, kPadding);
       values_.emplace(name, part);
-      gradients_.emplace(name, Values(part.shape));
+      gradients_.emplace(name, Values(part.shape, kBefore));
     }
   }
 
   ProcessGroup& tp() { return tp_; }
   Tensor value(const std::string& name) { return values_.at(name); }
+  // A gradient that the layer adds to, and one that it writes whatever was there.
   Tensor gradient(const std::string& name) { return gradients_.at(name); }
+  Tensor written_gradient(const std::string& name) {
+    written_.insert(name);
+    std::fill(gradients_.at(name).values.begin(), gradients_.at(name).values.end(), test::kNan);
+    return gradients_.at(name);
+  }
   ParameterBuffer parameter(const std::string& name) { return {value(name), gradient(name)}; }
-  Values& gradient_values(const std::string& name) { return gradients_.at(name); }
-  Arena& workspace() { return workspace_; }
   LayerContext context() { return {cpu_backend(), stream_, workspace_}; }
 
-  // The gradients so far of these inputs, as results "d_<name>".
-  void add_gradients(Results& results, const std::vector<std::string>& names) {
-    for (const std::string& name : names) results.emplace("d_" + name, gradients_.at(name));
+  // What the layer added to these inputs' gradients, or wrote, as results "d_<name>".
+  void report(Results& results, const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      Values gradient = gradients_.at(name);
+      if (!written_.contains(name))
+        for (double& x : gradient.values) x -= kBefore;
+      results.emplace("d_" + name, gradient);
+    }
   }
 
  private:
@@ -86,6 +98,7 @@ class LayerRank {
   Arena workspace_;
   ProcessGroup& tp_;
   std::map<std::string, Values> values_, gradients_;
+  std::set<std::string> written_;
 };
 
 struct LayerCase {

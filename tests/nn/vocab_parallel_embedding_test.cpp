@@ -27,7 +27,7 @@ Results run_embedding(LayerRank& rank, std::int64_t vocab) {
   layer.forward(context, y);
   layer.backward_weight(context, rank.value("d_y"));
   results.emplace("y", y);
-  rank.add_gradients(results, {"table", "positions"});
+  rank.report(results, {"table", "positions"});
   return results;
 }
 

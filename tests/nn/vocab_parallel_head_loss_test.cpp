@@ -27,7 +27,7 @@ Results run_head(LayerRank& rank, Labels labels, std::int64_t vocab) {
   const VocabParallelHeadLoss head(rank.tp(), rank.parameter("table"),
                                    {rank.tp().rank() * table.shape[0], vocab});
   context.results.loss = loss;
-  head.train(context, rank.gradient("x"), rank.value("x"));
+  head.train(context, rank.written_gradient("x"), rank.value("x"));
   LayerContext evaluation = rank.context();
   evaluation.micro_batch.labels = labels;
   evaluation.results.loss = evaluated;
@@ -36,7 +36,7 @@ Results run_head(LayerRank& rank, Labels labels, std::int64_t vocab) {
   loss[0] *= kLossScale;
   Results results;
   results.emplace("y", loss);
-  rank.add_gradients(results, {"x", "table"});
+  rank.report(results, {"x", "table"});
   return results;
 }
 
