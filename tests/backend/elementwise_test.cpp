@@ -7,7 +7,7 @@
 using namespace hpt;
 using namespace hpt::test;
 
-TEMPLATE_TEST_CASE("elementwise: fill, copy, add, scale and add_row do what they say", "", float, double) {
+TEMPLATE_TEST_CASE("elementwise: fill, copy, add and add_row do what they say", "", float, double) {
   const auto& ops = cpu_backend().elementwise;
   for (const int threads : {1, 2})
     for (const std::int64_t rows : {0, 1, 37, 900}) {
