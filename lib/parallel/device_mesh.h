@@ -23,6 +23,7 @@ class DeviceMesh {
   // `world` outlives the mesh. kv_parts = min(kv_heads, tp) parts of the kv heads over tp.
   DeviceMesh(MeshLayout layout, ProcessGroup& world, int kv_parts);
 
+  const MeshLayout& layout() const { return layout_; }
   int rank() const { return world_.rank(); }
   int coordinate(std::string_view axis) const { return layout_.coordinate(rank(), axis); }
   int size(std::string_view axis) const { return layout_.size(axis); }

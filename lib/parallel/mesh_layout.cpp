@@ -34,10 +34,33 @@ int MeshLayout::size(std::string_view axis) const {
   return axes_[static_cast<std::size_t>(index_of(axis))].size;
 }
 
+int MeshLayout::size(std::span<const std::string> axes) const {
+  int product = 1;
+  for (const std::string& axis : axes) product *= size(axis);
+  return product;
+}
+
 int MeshLayout::coordinate(int rank, std::string_view axis) const {
   HPT_REQUIRE(rank >= 0 && rank < world_size_);
   const auto index = static_cast<std::size_t>(index_of(axis));
   return rank / strides_[index] % axes_[index].size;
+}
+
+std::vector<int> MeshLayout::coordinates(int rank) const {
+  HPT_REQUIRE(rank >= 0 && rank < world_size_);
+  std::vector<int> place;
+  for (std::size_t i = 0; i < axes_.size(); ++i) place.push_back(rank / strides_[i] % axes_[i].size);
+  return place;
+}
+
+int MeshLayout::rank(std::span<const int> coordinates) const {
+  HPT_REQUIRE(coordinates.size() == axes_.size());
+  int rank = 0;
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    HPT_REQUIRE(coordinates[i] >= 0 && coordinates[i] < axes_[i].size);
+    rank += coordinates[i] * strides_[i];
+  }
+  return rank;
 }
 
 std::vector<int> MeshLayout::group(int rank, std::span<const std::string> fold) const {
@@ -65,6 +88,18 @@ std::vector<std::vector<int>> MeshLayout::partition(std::span<const std::string>
     for (int member : groups.back()) taken[static_cast<std::size_t>(member)] = true;
   }
   return groups;
+}
+
+bool MeshLayout::crosses_nodes(std::string_view axis, int ranks_per_node) const {
+  HPT_REQUIRE(ranks_per_node >= 1);
+  const auto index = static_cast<std::size_t>(index_of(axis));
+  for (int last = 0; last < world_size_; ++last) {
+    // The first member of a group lies on the earliest node, the last on the latest.
+    if (coordinate(last, axis) != axes_[index].size - 1) continue;
+    const int first = last - (axes_[index].size - 1) * strides_[index];
+    if (first / ranks_per_node != last / ranks_per_node) return true;
+  }
+  return false;
 }
 
 }  // namespace hpt

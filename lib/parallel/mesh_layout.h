@@ -20,14 +20,21 @@ class MeshLayout {
   // unique, sizes at least 1.
   explicit MeshLayout(std::vector<MeshAxis> fastest_first);
 
+  std::span<const MeshAxis> axes() const { return axes_; }
   int world_size() const { return world_size_; }
   int size(std::string_view axis) const;
+  int size(std::span<const std::string> axes) const;  // of a fold: the product
+
   int coordinate(int rank, std::string_view axis) const;
+  std::vector<int> coordinates(int rank) const;      // in the order of axes()
+  int rank(std::span<const int> coordinates) const;  // the inverse
 
   // The ranks that differ from `rank` only along the axes of the fold, ascending.
   std::vector<int> group(int rank, std::span<const std::string> fold) const;
   // All such groups: each rank once.
   std::vector<std::vector<int>> partition(std::span<const std::string> fold) const;
+  // Does any group along `axis` hold ranks of two nodes, with `ranks_per_node` consecutive ranks on a node?
+  bool crosses_nodes(std::string_view axis, int ranks_per_node) const;
 
  private:
   int index_of(std::string_view axis) const;

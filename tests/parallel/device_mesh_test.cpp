@@ -11,7 +11,6 @@ using namespace hpt::testing;
 namespace {
 
 using Ranks = std::vector<int>;
-const std::vector<std::string> kAxes = {"tp", "cp", "pp", "dp"};
 
 // World ranks of a group's members in the group's order, as they tell each other.
 Ranks members(ProcessGroup& group, int world_rank) {
@@ -32,9 +31,9 @@ void check_members(ProcessGroup& group, int world_rank, const Ranks& expected) {
 Ranks alike_but(const MeshLayout& layout, int rank, const std::vector<std::string>& fold) {
   Ranks alike;
   for (int other = 0; other < layout.world_size(); ++other) {
-    const bool same = std::all_of(kAxes.begin(), kAxes.end(), [&](const std::string& axis) {
-      return std::find(fold.begin(), fold.end(), axis) != fold.end() ||
-             layout.coordinate(rank, axis) == layout.coordinate(other, axis);
+    const bool same = std::all_of(layout.axes().begin(), layout.axes().end(), [&](const MeshAxis& axis) {
+      return std::find(fold.begin(), fold.end(), axis.name) != fold.end() ||
+             layout.coordinate(rank, axis.name) == layout.coordinate(other, axis.name);
     });
     if (same) alike.push_back(other);
   }
@@ -66,9 +65,9 @@ void check_groups(const DeviceMesh& mesh, const MeshLayout& layout, int kv_parts
         layout.coordinate(rank, "tp") * kv_parts / layout.size("tp"))
       same_heads.push_back(other);
   check_members(mesh.kv_replicas(), rank, same_heads);
-  for (const std::string& axis : kAxes) {
-    check(mesh.size(axis) == layout.size(axis), "size of " + axis);
-    check(mesh.coordinate(axis) == layout.coordinate(rank, axis), "coordinate on " + axis);
+  for (const MeshAxis& axis : layout.axes()) {
+    check(mesh.size(axis.name) == axis.size, "size of " + axis.name);
+    check(mesh.coordinate(axis.name) == layout.coordinate(rank, axis.name), "coordinate on " + axis.name);
   }
 }
 
