@@ -37,7 +37,7 @@ struct SampleDraw {
 // after backward_input stays until the same layer's backward_weight has run.
 struct LayerContext {
   const Backend& backend;
-  const Stream& stream;
+  Stream stream;
   Arena& workspace;
   HeadResults results = {};
   MicroBatch micro_batch = {};
