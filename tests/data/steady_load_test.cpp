@@ -16,12 +16,12 @@ TEST_CASE("loading a micro-batch and counting its labels allocate nothing") {
                                       .seed = 1,
                                       .shuffle = shuffle});
   BatchBuffers buffers(8, 4);
-  const std::int64_t before = num_allocations;
+  const std::int64_t before = num_allocations();
   REQUIRE(before > 0);  // the counter counts
   for (std::int64_t ordinal = 0; ordinal < 1000; ordinal += 4) {
     loader.load(buffers.batch, ordinal);
     loader.count_predicted(ordinal, 4);
   }
-  const std::int64_t after = num_allocations;
+  const std::int64_t after = num_allocations();
   CHECK(after == before);
 }

@@ -1,31 +1,7 @@
-// Counts the calls of operator new. It replaces the one of the whole test program, so that only one of its
-// files may include this.
+// Counts the calls of operator new; a test program with counting_new.cpp among its sources has its own.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 
-namespace {
-std::atomic<std::int64_t> num_allocations{0};
-}
-
-// The forms that return null too: a sanitizer pairs each form with its own delete.
-void* operator new(std::size_t num_bytes, const std::nothrow_t& /*unused*/) noexcept {
-  ++num_allocations;
-  return std::malloc(num_bytes == 0 ? 1 : num_bytes);
-}
-void* operator new(std::size_t num_bytes) {
-  if (void* block = operator new(num_bytes, std::nothrow)) return block;
-  throw std::bad_alloc();
-}
-void operator delete(void* block) noexcept {
-  std::free(block);
-}
-void operator delete(void* block, std::size_t /*unused*/) noexcept {
-  std::free(block);
-}
-void operator delete(void* block, const std::nothrow_t& /*unused*/) noexcept {
-  std::free(block);
-}
+// Since the program's start, by all threads.
+std::int64_t num_allocations();

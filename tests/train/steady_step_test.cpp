@@ -26,7 +26,7 @@ std::int64_t steady_allocations(const RunConfig& config) {
       input.lr = 1e-3;
       engine.train_step(input, load);
       world.barrier();
-      if (world.rank() == 0) (step == 2 ? at_start : at_end) = num_allocations;
+      if (world.rank() == 0) (step == 2 ? at_start : at_end) = num_allocations();
       world.barrier();
     }
   });
