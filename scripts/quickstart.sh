@@ -73,6 +73,7 @@ inspect() { "$hpt_train" data inspect data/kjv.bin --valid data/kjv-valid.bin --
 # Both files appear whole or not at all; inspect reads them from end to end.
 pack() {
   [[ ! data/kjv.bin -nt data/kjv.txt ]] || ! inspect || return 0
+  rm -f data/kjv.bin.tmp-* data/kjv-valid.bin.tmp-* # of a packing that was stopped
   "$hpt_train" data pack --input data/kjv.txt --output data/kjv.bin --valid data/kjv-valid.bin --valid-share 0.05
 }
 

@@ -1,12 +1,17 @@
 // hpt-train: arguments -> one call -> exit code. One file a command; none decides anything itself.
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <functional>
+#include <string>
+#include <system_error>
 
 #include "comm/launch/world.h"
 #include "command_line.h"
@@ -22,6 +27,17 @@ constexpr int kFailed = 1;
 void open_closed_streams() {
   for (const int stream : {0, 1, 2})
     if (fcntl(stream, F_GETFD) == -1 && errno == EBADF) open("/dev/null", O_RDWR);
+}
+
+// An OpenMP thread without work spins for milliseconds before it sleeps, and so takes the core from whoever
+// has work to do. How long is read from the environment, and only before main: so the program starts once
+// more, unless the user has chosen. Where it can't, threads spin longer, and that is all.
+void bound_spinning(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  setenv("GOMP_SPINCOUNT", "10000", 1);
+  std::error_code unknown;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  if (!unknown) execv(program.c_str(), argv);
 }
 
 int run_command(int argc, char** argv) {
@@ -47,6 +63,7 @@ int run_command(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  bound_spinning(argv);
   open_closed_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a closed console never stops training
   try {

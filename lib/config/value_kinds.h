@@ -151,7 +151,8 @@ struct Sources {
   ValueAbout about() const;
 };
 
-// A kind, or a word (not in quotes) that stands for the empty value: 0, "" or an empty list.
+// A kind, or a word that stands for the empty value: 0, "" or an empty list. In quotes, none is a file of
+// that name; auto, which no file stands beside, is itself.
 template <typename Kind>
 struct OrWord {
   std::string word;
@@ -160,7 +161,8 @@ struct OrWord {
   template <typename T>
   ValueFaults read(const YamlNode& node, T& out) const {
     const bool is_nothing = node.kind == YamlNode::Kind::none && word == "none";
-    const bool is_word = node.kind == YamlNode::Kind::scalar && !node.quoted && node.text == word;
+    const bool is_word =
+        node.kind == YamlNode::Kind::scalar && node.text == word && (!node.quoted || word == "auto");
     if (!is_nothing && !is_word) {
       ValueFaults faults = kind.read(node, out);
       for (ValueFault& fault : faults) {

@@ -46,6 +46,15 @@ T number_at(std::span<const std::byte> bytes, std::size_t offset) {
   return value;
 }
 
+// Most of the first bytes are the magic's: a damaged file, which must not pass for one without a header.
+bool is_almost(std::span<const std::byte> bytes, std::string_view magic) {
+  if (bytes.size() < magic.size()) return false;
+  std::size_t num_equal = 0;
+  for (std::size_t i = 0; i < magic.size(); ++i)
+    num_equal += bytes[i] == static_cast<std::byte>(magic[i]) ? 1 : 0;
+  return num_equal > magic.size() / 2;
+}
+
 bool starts_with(std::span<const std::byte> bytes, std::string_view magic) {
   return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
 }
@@ -167,6 +176,9 @@ TokenFileInfo decode_token_header(const std::string& path, std::span<const std::
     if (starts_with(bytes, foreign.magic))
       fail(ErrorKind::usage, "{}: is {}, not a token file (make one with `hpt-train data pack`)", path,
            foreign.name);
+  if (is_almost(bytes, kMagic))
+    fail(ErrorKind::usage, "{}: its header is damaged: it begins almost as a token file of hpt-train does",
+         path);
   const std::int32_t first = bytes.size() >= 4 ? number_at<std::int32_t>(bytes, 0) : 0;
   if (first == kLlmcMagicU16 || first == kLlmcMagicU32) return decode_llmc(path, bytes, file_size);
   return decode_headerless(path, file_size);

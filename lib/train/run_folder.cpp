@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/host.h"
+#include "data/atomic_file.h"
 
 namespace hpt {
 namespace {
@@ -34,16 +35,20 @@ std::string who_am_i() {
 
 }  // namespace
 
-RunFolder::RunFolder(const std::string& dir) : dir_(dir) {
+RunFolder::RunFolder(const std::string& dir, const std::string& config_yaml) : dir_(dir) {
   std::error_code error;
   fs::create_directories(dir_, error);
   if (error) refuse(dir_, error.message());
   lock();
+  AtomicFile config(path("config.yaml"));
+  config.append(config_yaml.data(), config_yaml.size());
+  config.sync();
   try {
     move_old_files();
   } catch (const fs::filesystem_error& failure) {
     refuse(dir_, failure.code().message());
   }
+  config.commit();
 }
 
 RunFolder::~RunFolder() {
@@ -57,6 +62,7 @@ void RunFolder::lock() {
   if (flock(lock_fd_, LOCK_EX | LOCK_NB) != 0) {
     std::string holder;
     std::getline(std::ifstream(file), holder);
+    if (holder.empty()) holder = "it has just started";
     refuse(dir_, format("another run is live in it ({}); wait for it or choose another run.dir", holder));
   }
   const std::string me = who_am_i() + "\n";
@@ -75,19 +81,6 @@ void RunFolder::move_old_files() const {
   const fs::path old_dir = path(format("old-{}", number));
   fs::create_directory(old_dir);
   for (const fs::path& file : old_files) fs::rename(file, old_dir / file.filename());
-}
-
-void RunFolder::write(const std::string& name, const std::string& text) const {
-  const std::string temporary = path("." + name + ".tmp");
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out << text;
-    out.close();
-    if (!out) refuse(temporary, "it can't be written");
-  }
-  std::error_code error;
-  fs::rename(temporary, path(name), error);
-  if (error) refuse(path(name), error.message());
 }
 
 }  // namespace hpt

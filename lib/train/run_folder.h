@@ -8,16 +8,15 @@ namespace hpt {
 
 class RunFolder {
  public:
-  // Makes the folder where it is missing, takes the lock and clears the way. Error of kind usage when another
-  // run holds the folder or it can't be written.
-  explicit RunFolder(const std::string& dir);
+  // Makes the folder where it is missing, takes the lock, moves old files away and writes config.yaml, whose
+  // room on the disk is found before anything is moved. Error of kind usage when another run holds the folder
+  // or it can't be written, of kind runtime when the disk is full.
+  RunFolder(const std::string& dir, const std::string& config_yaml);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
   std::string path(const std::string& name) const { return dir_ + "/" + name; }
-  // Writes a small file whole: a temporary beside it, then a rename.
-  void write(const std::string& name, const std::string& text) const;
 
  private:
   void lock();

@@ -60,6 +60,18 @@ void log_start(const RunPlan& plan, const RankEngine& engine, const Stream& stre
       static_cast<double>(arenas.workspace.capacity()) / 1e6));
 }
 
+// What fails on the way tells its step.
+template <typename Work>
+auto named_with(std::int64_t step, Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    const std::string place = format("step {}: ", step);
+    const std::string what = error.what();
+    throw Error(error.kind(), what.starts_with(place) ? what : place + what);
+  }
+}
+
 // One run's loop, with what it needs at hand.
 class Loop {
  public:
@@ -70,8 +82,8 @@ class Loop {
   void run() {
     if (reporter_ != nullptr) reporter_->start_clock();
     for (std::int64_t step = 1; step <= plan_.config.run.steps; ++step) {
-      const bool stop = train_step(step);
-      if (is_evaluated(step)) evaluate(step);
+      const bool stop = named_with(step, [&] { return train_step(step); });
+      if (is_evaluated(step)) named_with(step, [&] { evaluate(step); });
       if (stop && step < plan_.config.run.steps)
         fail(ErrorKind::stopped,
              "step {}: stopped by a signal; nothing was saved, since this version writes no checkpoints",
@@ -160,11 +172,9 @@ void train(const RunConfig& config, RankContext& rank, Log& log) {
   RankEngine& engine = planned->engine;
   rank.world->barrier();  // nothing is written before every rank has found its input and its memory
 
-  const auto folder = on_first_rank(rank, [&] { return std::make_unique<RunFolder>(config.run.dir); });
-  if (folder) {
-    folder->write("config.yaml", dump_config(config));
-    log.also_to(folder->path("log.txt"));
-  }
+  const auto folder =
+      on_first_rank(rank, [&] { return std::make_unique<RunFolder>(config.run.dir, dump_config(config)); });
+  if (folder) log.also_to(folder->path("log.txt"));
   const std::int64_t memory =
       largest(static_cast<std::int64_t>(engine.arenas().planned_bytes()), *rank.world, stream);
   std::unique_ptr<StepReporter> reporter;

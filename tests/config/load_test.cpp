@@ -153,6 +153,7 @@ TEST_CASE("a --set is checked like the file") {
   CHECK(refusal_of_set({""}) == "--set '': must be written as SECTION.KEY=VALUE");
   CHECK(refusal_of_set({"=3"}) == "--set =3: a key is missing; must be written as SECTION.KEY=VALUE");
   CHECK(refusal_of_set({"parallel.tp="}).find("found nothing") != std::string::npos);
+  CHECK(refusal_of_set({"parallel.dp=\"auto\"", "parallel.stages=\"auto\"", "run.threads=\"auto\""}).empty());
   CHECK(refusal_of_set({"parallel.tp=\"2\""}).find("found the quoted text") != std::string::npos);
   CHECK(refusal_of_set({"parallel.stages=[1, "}).starts_with("--set parallel.stages=[1, : not valid YAML"));
   CHECK(refusal_of_set({"=", "a.b.c=1"}).find("nearest known") != std::string::npos);

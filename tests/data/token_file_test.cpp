@@ -78,12 +78,7 @@ TEST_CASE("any flipped bit of a header is refused") {
     std::string bad = good;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
     write_file(folder / "bad.bin", bad);
-    const auto error = error_of([&] {
-      const TokenFile file(folder / "bad.bin");
-      // Without its magic it is a headerless file, which knows no vocabulary: the header read as tokens is
-      // out of range.
-      Tokens tokens = read_all(file, 100);
-    });
+    const auto error = error_of([&] { const TokenFile file(folder / "bad.bin"); });
     INFO("bit " << bit);
     CHECK(error);
   }

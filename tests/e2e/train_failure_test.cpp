@@ -151,6 +151,23 @@ TEST_CASE("a folder in which a run is live is refused, and the live run goes on"
   CHECK_FALSE(std::filesystem::exists(run.folder() / "out/old-1"));
 }
 
+TEST_CASE("a disk that is full at the start is told with its reason, and old results stay where they are") {
+  const SmallRun run;
+  REQUIRE(run.train(Ranks::threads, 1).exit_code == 0);
+  const std::string before = read_file(run.folder() / "out/metrics.jsonl");
+  // No file may grow beyond this: as good as a full disk, and needs no mount.
+  Command command = run.command(Ranks::threads, 1, {});
+  std::string line = "ulimit -f 1; trap '' XFSZ; exec";
+  for (const std::string& word : command.arguments) line += " '" + word + "'";
+  const Outcome outcome = e2e::run({{"bash", "-c", line}, {}, run.folder().path()});
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.count_err_lines("out/config.yaml: can't write it: File too large") == 1);
+  CHECK(read_file(run.folder() / "out/metrics.jsonl") == before);
+  CHECK_FALSE(std::filesystem::exists(run.folder() / "out/old-1"));
+  for (const std::string& file : run.files()) CHECK(file.find("tmp-") == std::string::npos);
+}
+
 TEST_CASE("a signal stops all ranks at one step, with exit code 1 and one line that nothing was saved") {
   const SmallRun run;
   for (const Ranks ranks : {Ranks::threads, Ranks::processes}) {
@@ -209,6 +226,21 @@ TEST_CASE("a rank that hangs longer than run.watchdog_s ends the job, with what 
   CHECK(outcome.exit_code != 0);
   CHECK(outcome.seconds < 30);
   CHECK(outcome.count_err_lines("waits for rank 1: nothing came for 2 s") == 1);
+  CHECK(outcome.count_err_lines("step ") == 1);
+}
+
+TEST_CASE("idle compute threads spin for a bounded time, unless the user has chosen") {
+  const SmallRun run;
+  for (const std::string choice : {"", "OMP_WAIT_POLICY=active", "GOMP_SPINCOUNT=77"}) {
+    std::filesystem::remove_all(run.folder() / "out");
+    Command command = run.command(Ranks::threads, 1, kEndless);
+    if (!choice.empty()) command.environment = {choice};
+    Process process(command);
+    REQUIRE(wait_for_step(run, process));
+    const std::string environment = read_file("/proc/" + std::to_string(process.pid()) + "/environ");
+    CHECK((environment.find("GOMP_SPINCOUNT=10000") != std::string::npos) == choice.empty());
+    CHECK(environment.find(choice) != std::string::npos);
+  }
 }
 
 TEST_CASE("a loss that is not finite ends the run and names the step, once") {
