@@ -147,10 +147,11 @@ int run_as_processes(const Launcher& launcher, double deadline_s,
   const std::string fault = find_fault(launcher, provided, context.world_size);
   std::unique_ptr<ProcessGroup> world;
   const int code = fault.empty() ? run_with_mpi(context, world, deadline_s, body) : refuse(launcher, fault);
+  // After a failure, what is half done must not meet freed memory while MPI ends.
   if (code == 0) {
     context.kept.reset();
     world.reset();
-  }  // else what is half done must not meet freed memory while MPI ends
+  }
   MPI_Finalize();
   return code;
 }

@@ -27,8 +27,8 @@ struct RankContext {
 
 struct LaunchOptions {
   int local_ranks = 0;  // > 0: that many ranks as threads of this process, no MPI
-  double deadline_s =
-      600;  // longest wait for a peer, until the body sets another (ProcessGroup::set_deadline)
+  // Longest wait for a peer, until the body sets another (ProcessGroup::set_deadline).
+  double deadline_s = 600;
 };
 
 // Runs `body` on every rank of this process and returns the exit code that all ranks agreed on. Errors thrown
