@@ -5,22 +5,12 @@
 #include "config/schema.h"
 #include "config/small_config.h"
 #include "config/text.h"
-#include "core/counter_rng.h"
+#include "support/draws.h"
 
 namespace hpt::test {
 namespace {
 
-// Draws from one stream, in order.
-class Draws {
- public:
-  Draws(std::uint64_t seed, std::uint64_t round) : rng_(seed, RngPurpose::test), round_(round) {}
-  std::size_t below(std::size_t n) { return n == 0 ? 0 : rng_.bits64(next_++, round_) % n; }
-
- private:
-  CounterRng rng_;
-  std::uint64_t round_;
-  std::uint64_t next_ = 0;
-};
+using hpt::testing::Draws;
 
 const std::vector<std::string>& snippets() {
   static const std::vector<std::string> all = {":",
