@@ -3,7 +3,9 @@
 // projections by the real sizes of q, k and v (kv heads) and of the MLP, attention over the full s^2 (the
 // causal half that may be skipped is counted too), the head over the real vocabulary (no padding). The
 // backward pass counts twice the forward pass. Nothing is counted for recomputation, embeddings, norms,
-// softmax, activation functions, biases and the optimizer.
+// softmax, activation functions, biases and the optimizer. What our kernels multiply differs: attention skips
+// the masked half and makes scores again in its backward; the head multiplies padding rows of the vocabulary;
+// k and v are made once for every tp rank that holds a copy (counted in tests/train/counted_flops_test.cpp).
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace reference {
 namespace {
@@ -24,16 +25,23 @@ RowMoments moments(const Matrix& x, std::size_t row) {
   return {mean, 1.0 / std::sqrt(squares / static_cast<double>(x.cols) + norm_eps)};
 }
 
-// softmax over keys 0..query of one head's scores, before dropout.
+// a b, counted.
+double times(double a, double b, std::int64_t& count) {
+  ++count;
+  return a * b;
+}
+
+// Softmax of one head's scores, before dropout: 0 for the keys after the query.
 Vector attention_weights(const Attention& shape, const AttentionInput& in, std::size_t head,
-                         std::size_t query) {
+                         std::size_t query, std::int64_t& count) {
   const std::size_t dim = in.query.cols / shape.heads;
   const std::size_t kv_head = head / (shape.heads / shape.kv_heads);
-  Vector weights(query + 1, 0.0);
-  for (std::size_t key = 0; key <= query; ++key) {
+  Vector weights(in.key.rows, 0.0);
+  for (std::size_t key = 0; key < weights.size(); ++key) {
     for (std::size_t c = 0; c < dim; ++c)
-      weights[key] += in.query(query, head * dim + c) * in.key(key, kv_head * dim + c);
+      weights[key] += times(in.query(query, head * dim + c), in.key(key, kv_head * dim + c), count);
     weights[key] /= std::sqrt(static_cast<double>(dim));
+    if (key > query) weights[key] = -std::numeric_limits<double>::infinity();
   }
   const double largest = *std::max_element(weights.begin(), weights.end());
   double sum = 0;
@@ -43,6 +51,11 @@ Vector attention_weights(const Attention& shape, const AttentionInput& in, std::
   }
   for (double& weight : weights) weight /= sum;
   return weights;
+}
+
+// Dropout is asked about nothing that the mask leaves out.
+double factor_of(const Attention& shape, std::size_t head, std::size_t query, std::size_t key) {
+  return key <= query ? shape.factor(head, query, key) : 0.0;
 }
 
 double log_sum_exp(const Matrix& logits, std::size_t row) {
@@ -55,12 +68,18 @@ double log_sum_exp(const Matrix& logits, std::size_t row) {
 
 }  // namespace
 
+MultiplyAdds& multiply_adds() {
+  static thread_local MultiplyAdds counted;
+  return counted;
+}
+
 Matrix linear(const Matrix& x, const Vector& weight, const Vector& bias, std::size_t out) {
+  std::int64_t& count = multiply_adds().forward;
   Matrix y(x.rows, out);
   for (std::size_t r = 0; r < x.rows; ++r) {
     for (std::size_t o = 0; o < out; ++o) {
       double sum = bias.empty() ? 0.0 : bias[o];
-      for (std::size_t i = 0; i < x.cols; ++i) sum += x(r, i) * weight[o * x.cols + i];
+      for (std::size_t i = 0; i < x.cols; ++i) sum += times(x(r, i), weight[o * x.cols + i], count);
       y(r, o) = sum;
     }
   }
@@ -68,13 +87,14 @@ Matrix linear(const Matrix& x, const Vector& weight, const Vector& bias, std::si
 }
 
 Matrix linear_backward(const Matrix& x, const Vector& weight, const Matrix& dy, LayerGradients grads) {
+  std::int64_t& count = multiply_adds().backward;
   Matrix dx(x.rows, x.cols);
   for (std::size_t r = 0; r < x.rows; ++r) {
     for (std::size_t o = 0; o < dy.cols; ++o) {
       if (grads.bias != nullptr) (*grads.bias)[o] += dy(r, o);
       for (std::size_t i = 0; i < x.cols; ++i) {
-        dx(r, i) += dy(r, o) * weight[o * x.cols + i];
-        grads.weight[o * x.cols + i] += dy(r, o) * x(r, i);
+        dx(r, i) += times(dy(r, o), weight[o * x.cols + i], count);
+        grads.weight[o * x.cols + i] += times(dy(r, o), x(r, i), count);
       }
     }
   }
@@ -138,16 +158,17 @@ Matrix scaled(const Matrix& x, const Factor& factor) {
 }
 
 Matrix attention(const Attention& shape, const AttentionInput& in) {
+  std::int64_t& count = multiply_adds().forward;
   const std::size_t dim = in.query.cols / shape.heads;
   Matrix out(in.query.rows, in.query.cols);
   for (std::size_t head = 0; head < shape.heads; ++head) {
     const std::size_t kv_head = head / (shape.heads / shape.kv_heads);
     for (std::size_t query = 0; query < out.rows; ++query) {
-      const Vector weights = attention_weights(shape, in, head, query);
-      for (std::size_t key = 0; key <= query; ++key) {
-        const double weight = weights[key] * shape.factor(head, query, key);
+      const Vector weights = attention_weights(shape, in, head, query, count);
+      for (std::size_t key = 0; key < in.value.rows; ++key) {
+        const double weight = weights[key] * factor_of(shape, head, query, key);
         for (std::size_t c = 0; c < dim; ++c)
-          out(query, head * dim + c) += weight * in.value(key, kv_head * dim + c);
+          out(query, head * dim + c) += times(weight, in.value(key, kv_head * dim + c), count);
       }
     }
   }
@@ -157,6 +178,8 @@ Matrix attention(const Attention& shape, const AttentionInput& in) {
 // With P = softmax(S) and A = P factor: dV = A^T dO, dP = factor (dO V^T), dS = P (dP - sum over keys of P
 // dP).
 AttentionInput attention_backward(const Attention& shape, const AttentionInput& in, const Matrix& d_out) {
+  MultiplyAdds& counted = multiply_adds();
+  std::int64_t& count = counted.backward;
   const std::size_t dim = in.query.cols / shape.heads;
   const double scale = 1.0 / std::sqrt(static_cast<double>(dim));
   AttentionInput d{Matrix(in.query.rows, in.query.cols), Matrix(in.key.rows, in.key.cols),
@@ -165,22 +188,22 @@ AttentionInput attention_backward(const Attention& shape, const AttentionInput& 
     const std::size_t at = head * dim;
     const std::size_t kv_at = head / (shape.heads / shape.kv_heads) * dim;
     for (std::size_t query = 0; query < d_out.rows; ++query) {
-      const Vector weights = attention_weights(shape, in, head, query);
-      Vector d_weights(query + 1, 0.0);
+      const Vector weights = attention_weights(shape, in, head, query, counted.recomputed);
+      Vector d_weights(weights.size(), 0.0);
       double dot = 0;
-      for (std::size_t key = 0; key <= query; ++key) {
-        const double factor = shape.factor(head, query, key);
+      for (std::size_t key = 0; key < weights.size(); ++key) {
+        const double factor = factor_of(shape, head, query, key);
         for (std::size_t c = 0; c < dim; ++c) {
-          d.value(key, kv_at + c) += weights[key] * factor * d_out(query, at + c);
-          d_weights[key] += factor * d_out(query, at + c) * in.value(key, kv_at + c);
+          d.value(key, kv_at + c) += times(weights[key] * factor, d_out(query, at + c), count);
+          d_weights[key] += times(factor * d_out(query, at + c), in.value(key, kv_at + c), count);
         }
         dot += weights[key] * d_weights[key];
       }
-      for (std::size_t key = 0; key <= query; ++key) {
+      for (std::size_t key = 0; key < weights.size(); ++key) {
         const double d_score = weights[key] * (d_weights[key] - dot) * scale;
         for (std::size_t c = 0; c < dim; ++c) {
-          d.query(query, at + c) += d_score * in.key(key, kv_at + c);
-          d.key(key, kv_at + c) += d_score * in.query(query, at + c);
+          d.query(query, at + c) += times(d_score, in.key(key, kv_at + c), count);
+          d.key(key, kv_at + c) += times(d_score, in.query(query, at + c), count);
         }
       }
     }

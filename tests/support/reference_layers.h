@@ -4,10 +4,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 namespace reference {
+
+// Multiplications with addition of this thread's matrix products so far, counted one by one as they are done:
+// attention's over all keys, masked ones too, as plain matrix products do them.
+struct MultiplyAdds {
+  std::int64_t forward = 0;
+  std::int64_t backward = 0;
+  std::int64_t recomputed = 0;  // attention's scores once more, which its backward asks for
+};
+MultiplyAdds& multiply_adds();
 
 using Vector = std::vector<double>;
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "support/temp_folder.h"
+#include "telemetry/model_flops.h"
 #include "train/layout_run.h"
 
 namespace hpt::testing {
@@ -21,6 +22,39 @@ std::vector<nlohmann::json> lines_of(const std::string& path) {
   std::istringstream file(read_file(path));
   for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
   return lines;
+}
+
+// The lines of a run that logs every `every`-th of its 12 steps of half a second each.
+std::vector<nlohmann::json> steady_lines(RunConfig config, std::int64_t every) {
+  const TempFolder temp;
+  config.run.steps = 12;
+  config.log.every = every;
+  config.log.tensorboard = false;
+  const RunPlan plan = make_run_plan(config);
+  const RunFolder folder(temp / "run", "");
+  Log log(Log::Voice::silent);
+  StepReporter reporter(plan, folder, log, 77, fake_clock);
+  reporter.start_clock();
+  for (std::int64_t step = 1; step <= 12; ++step) {
+    now += 0.5;
+    reporter.step({step, 2.0, 0.1, 1.0});
+  }
+  return lines_of(temp / "run/metrics.jsonl");
+}
+
+TEST_CASE("constant work is a constant rate of model FLOPs a rank, in every window and layout") {
+  RunConfig config = case_t();
+  const double flops = model_flops_per_token({4, 32, 4, 2, 8, 64, 61, 16}) * 12 * 16;
+  for (const std::int64_t every : {1, 3, 4})
+    for (const int tp : {1, 2}) {
+      config.parallel.tp = tp;
+      config.parallel.pp = 2;
+      config.parallel.dp = 3;
+      const std::vector<nlohmann::json> lines = steady_lines(config, every);
+      REQUIRE(lines.size() == static_cast<std::size_t>(12 / every));
+      for (const nlohmann::json& line : lines)
+        CHECK(line["tflops_per_rank"].get<double>() == Approx(flops / (6 * tp) / 0.5 / 1e12).epsilon(1e-12));
+    }
 }
 
 TEST_CASE("times and rates are those of the steps, whenever an evaluation falls between them") {
