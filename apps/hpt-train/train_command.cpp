@@ -1,39 +1,56 @@
 #include "train_command.h"
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "comm/launch/alone.h"
 #include "comm/launch/world.h"
 #include "command_line.h"
 #include "config/load.h"
 #include "core/log.h"
+#include "planner/dry_run.h"
 #include "train/trainer.h"
 
 namespace hpt {
 namespace {
 
 constexpr int kMaxLocalRanks = 1024;
+constexpr int kMaxRanks = 1 << 20;
+constexpr int kRanksPerNode = 8;
 
 struct TrainArguments {
   std::string config;
   std::vector<std::string> sets;
   std::vector<ConfigOption> options;
   int local = 0;
+  bool dry_run = false;
+  int world = 0;  // of a dry run; 0: as many as the layout has
+  int ranks_per_node = kRanksPerNode;
 };
+
+ConfigRequest request_of(const TrainArguments& arguments, int world_size, const std::string& world_origin) {
+  return {arguments.config, arguments.sets, arguments.options, world_size, world_origin};
+}
+
+int run_dry(const TrainArguments& arguments) {
+  return run_alone([&] {
+    const bool is_local = arguments.world == 0 && arguments.local > 0;
+    const int world = is_local ? arguments.local : arguments.world;
+    const std::string origin = format("{} {}", is_local ? "--local" : "--world", world);
+    const DryRun dry = make_dry_run(load_config(request_of(arguments, world, origin)),
+                                    is_local ? world : arguments.ranks_per_node);
+    std::fputs(to_text(dry).c_str(), stdout);
+  });
+}
 
 int run_train(const TrainArguments& arguments) {
   LaunchOptions options;
   options.local_ranks = arguments.local;
   return launch(options, [&](RankContext& rank) {
     Log log(rank.rank == 0 ? Log::Voice::speaks : Log::Voice::silent);
-    ConfigRequest request;
-    request.path = arguments.config;
-    request.sets = arguments.sets;
-    request.options = arguments.options;
-    request.world_size = rank.world_size;
-    request.world_origin = rank.origin;
-    train(load_config(request), rank, log);
+    train(load_config(request_of(arguments, rank.world_size, rank.origin)), rank, log);
   });
 }
 
@@ -56,11 +73,17 @@ void add_train_command(CLI::App& app, std::function<int()>& run) {
   add_key("--resume", "checkpoint.resume", "auto, never or a folder: same as checkpoint.resume");
   add_count(app, "--local", arguments->local, kMaxLocalRanks,
             "run this many ranks as threads of this process, without a launcher");
-  for (const char* name : {"--dry-run", "--world", "--ranks-per-node", "--shrink"})
-    add_option_to_come(app, name);
+  CLI::Option* dry_run = app.add_flag("--dry-run", arguments->dry_run,
+                                      "check all, print layout, memory and traffic; run nothing");
+  add_count(app, "--world", arguments->world, kMaxRanks, "with --dry-run: as if there were this many ranks")
+      ->needs(dry_run);
+  add_count(app, "--ranks-per-node", arguments->ranks_per_node, kMaxRanks,
+            "with --dry-run: this many ranks a node (8)")
+      ->needs(dry_run);
+  add_option_to_come(app, "--shrink");
   run = [arguments, config] {
     if (config->count() == 0) throw CLI::RequiredError("--config");
-    return run_train(*arguments);
+    return arguments->dry_run ? run_dry(*arguments) : run_train(*arguments);
   };
 }
 

@@ -39,6 +39,8 @@ RunConfig parse_config(const std::string& text, const std::string& name, const C
 // Faults of what this version can't run yet (device cuda, bf16, zero, ...), one line each naming the key and
 // its place (of config.places). load_config does not refuse these: a real run does, a dry run prints them.
 std::vector<std::string> not_yet_supported(const RunConfig& config);
+// The config with each of those keys at the nearest value that this version runs.
+RunConfig as_supported(const RunConfig& config);
 
 // The config as YAML, every key with its value; load_config of it gives an equal RunConfig, bit for bit.
 std::string dump_config(const RunConfig& config);

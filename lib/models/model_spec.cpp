@@ -31,12 +31,21 @@ std::int64_t count_parameters(const ModelSpec& spec) {
   return count;
 }
 
+std::int64_t count_parameters(const ModelSpec& spec, int unit) {
+  std::int64_t count = 0;
+  for (const ParameterRow& row : spec.rows)
+    if (row.units.front() == unit) count += row.shape.num_elements();
+  return count;
+}
+
 UnitCosts unit_costs(const ModelSpec& spec) {
-  // FLOPs of a token: matrix products of a block with its attention over s keys, and the head's one product.
+  // Multiply-adds of a token: each element of a block's matrices once, attention over s keys twice (scores
+  // and mix), and the head's one product.
   const auto h = static_cast<double>(spec.hidden);
-  const auto kv = static_cast<double>(spec.kv_heads * spec.head_dim);
-  const double block = h * (2 * h + 2 * kv) + 2 * h * static_cast<double>(spec.ffn_hidden) +
-                       2 * h * static_cast<double>(spec.seq_length);
+  double block = 2 * static_cast<double>(spec.heads * spec.head_dim * spec.seq_length);
+  for (const ParameterRow& row : spec.rows)
+    if (row.units.front() == 1 && row.shape.num_dims() > 1)
+      block += static_cast<double>(row.shape.num_elements());
   const double head = h * static_cast<double>(spec.vocab_size);
   // A look-up and its scatter move about as many bytes as one layer norm: little against a block, but more
   // than nothing.

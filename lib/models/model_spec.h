@@ -33,11 +33,13 @@ struct ModelSpec {
   int kv_parts() const { return kv_heads < tp ? static_cast<int>(kv_heads) : tp; }
 };
 
-// For a family that this version has; Error of kind usage otherwise.
 ModelSpec make_model_spec(const RunConfig& config);
 
 // Real elements of all parameters, a tied table once.
 std::int64_t count_parameters(const ModelSpec& spec);
+
+// Real elements of the parameters that one unit holds; a tied table counts for the embedding.
+std::int64_t count_parameters(const ModelSpec& spec, int unit);
 
 // Work of embedding and head relative to a block, for `stages: auto`: their share of the FLOPs.
 UnitCosts unit_costs(const ModelSpec& spec);

@@ -13,11 +13,13 @@ PipelineStage::PipelineStage(const ModelSpec& spec, const DeviceMesh& mesh, cons
                              std::span<const ActionList* const> lists, const StageShape& shape, Arena& arena)
     : shape_(shape) {
   const bool alone = mesh.size("pp") == 1;
+  const ModelFamily& family = family_of(spec.family);
+  HPT_REQUIRE(family.make_unit != nullptr);
   for (const UnitRange& units : store.shape().chunks) {
     StageChunk chunk;
     chunk.units = units;
     for (int unit = units.begin; unit < units.end; ++unit)
-      chunk.layers.push_back(family_of(spec.family).make_unit(spec, unit, mesh, store));
+      chunk.layers.push_back(family.make_unit(spec, unit, mesh, store));
     chunk.has_embedding = units.begin == 0;
     chunk.has_head = units.end == spec.num_units();
     chunk.next_is_local = alone && !chunk.has_head;

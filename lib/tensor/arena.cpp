@@ -31,8 +31,12 @@ MemorySource host_memory() {
 }
 
 Arena::Arena(std::string name, std::size_t capacity, const MemorySource& source)
-    : name_(std::move(name)), capacity_(std::max(round_up(capacity), kAlignment)), source_(source) {
+    : name_(std::move(name)), capacity_(capacity_for(capacity)), source_(source) {
   block_ = static_cast<char*>(source_.allocate(capacity_));
+}
+
+std::size_t Arena::capacity_for(std::size_t num_bytes) {
+  return std::max(round_up(num_bytes), kAlignment);
 }
 
 Arena::~Arena() {

@@ -34,6 +34,9 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  // What an arena made with this capacity takes from its source.
+  static std::size_t capacity_for(std::size_t num_bytes);
+
   // Each tensor starts on a 64-byte boundary. Fails (an internal error) past the capacity.
   Tensor allocate(DType dtype, const Shape& shape);
 

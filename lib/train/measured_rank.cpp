@@ -1,27 +1,49 @@
-#include "comm/recording/recording_group.h"
-#include "train/rank_engine.h"
+#include "train/measured_rank.h"
 
 namespace hpt {
+namespace {
 
-EngineArenas measured_arenas(const RunPlan& plan, int rank, const Backend& backend, const Stream& stream,
-                             const PlanOptions& options) {
-  const auto world = make_recording_world(rank, plan.mesh.world_size(), std::make_shared<Recording>());
+// What an arena of so many used bytes takes.
+std::size_t taken(const Arena& measured) {
+  return Arena::capacity_for(measured.peak());
+}
+
+}  // namespace
+
+MeasuredRank measure_rank(const RunPlan& plan, int rank, const Backend& backend, const Stream& stream,
+                          const PlanOptions& options) {
+  const auto recording = std::make_shared<Recording>();
+  const auto world = make_recording_world(rank, plan.mesh.world_size(), recording);
   // Scratch sizes are those of the backend that will run.
   Backend sizes_only = meta_backend();
   sizes_only.attention.workspace_bytes = backend.attention.workspace_bytes;
-  RankEngine measured(plan, *world, sizes_only, stream, EngineArenas{}, options);
+  RankEngine engine(plan, *world, sizes_only, stream, EngineArenas{}, options);
   const LoadMicroBatch nothing = [](const MicroBatch&, std::int64_t) {};
   StepInput step;
   step.step = 1;
   step.num_predicted = 1;
-  measured.train_step(step, nothing);
-  measured.evaluate_batch(0, nothing);
-  measured.sample({plan.config.model.seq_length, 1}, {}, nothing);
+  engine.train_step(step, nothing);
+  MeasuredRank measured;
+  measured.step = std::move(*recording);
+  recording->ops.clear();
+  engine.evaluate_batch(0, nothing);
+  engine.sample({plan.config.model.seq_length, 1}, {}, nothing);
+  const EngineArenas& arenas = engine.arenas();
+  measured.memory = {taken(arenas.parameters), taken(arenas.gradients), taken(arenas.optimizer),
+                     taken(arenas.activations), taken(arenas.workspace)};
+  return measured;
+}
 
-  const EngineArenas& found = measured.arenas();
-  auto sized = [&](const Arena& arena) { return Arena(arena.name(), arena.peak(), backend.memory); };
-  return {sized(found.parameters), sized(found.gradients), sized(found.optimizer), sized(found.activations),
-          sized(found.workspace)};
+EngineArenas measured_arenas(const RunPlan& plan, int rank, const Backend& backend, const Stream& stream,
+                             const PlanOptions& options) {
+  const MemoryNeeds memory = measure_rank(plan, rank, backend, stream, options).memory;
+  const EngineArenas names;
+  auto sized = [&](const Arena& arena, std::size_t bytes) {
+    return Arena(arena.name(), bytes, backend.memory);
+  };
+  return {sized(names.parameters, memory.parameters), sized(names.gradients, memory.gradients),
+          sized(names.optimizer, memory.optimizer), sized(names.activations, memory.activations),
+          sized(names.workspace, memory.workspace)};
 }
 
 }  // namespace hpt

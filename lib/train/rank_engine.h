@@ -91,8 +91,4 @@ class RankEngine {
   std::vector<double> sums_host_;
 };
 
-// The arenas that this rank needs, with memory of `backend`; found by a measured step without data or peers.
-EngineArenas measured_arenas(const RunPlan& plan, int rank, const Backend& backend, const Stream& stream,
-                             const PlanOptions& options = {});
-
 }  // namespace hpt

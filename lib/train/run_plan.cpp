@@ -1,5 +1,6 @@
 #include "train/run_plan.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hpt {
@@ -76,6 +77,10 @@ PipelineSchedule forward_schedule(const PipelineShape& shape, const std::vector<
 }
 
 }  // namespace
+
+int threads_of(const RunConfig& config, int num_cores, int num_ranks) {
+  return config.run.threads > 0 ? config.run.threads : std::max(1, num_cores / num_ranks);
+}
 
 StoreShape store_shape(const RunPlan& plan, int pp_rank, int tp_rank, const PlanOptions& options) {
   StoreShape shape;

@@ -32,6 +32,9 @@ struct PlanOptions {
 
 RunPlan make_run_plan(const RunConfig& config, const PlanOptions& options = {});
 
+// Compute threads of a rank where `num_ranks` share `num_cores`.
+int threads_of(const RunConfig& config, int num_cores, int num_ranks);
+
 // What the ParameterStore of a rank at these mesh coordinates is made from.
 StoreShape store_shape(const RunPlan& plan, int pp_rank, int tp_rank, const PlanOptions& options = {});
 

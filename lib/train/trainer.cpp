@@ -12,17 +12,13 @@
 #include "train/agree.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
+#include "train/measured_rank.h"
 #include "train/rank_engine.h"
 #include "train/run_folder.h"
 #include "train/step_reporter.h"
 
 namespace hpt {
 namespace {
-
-int threads_of(const RunConfig& config, const RankContext& rank) {
-  if (config.run.threads > 0) return config.run.threads;
-  return std::max(1, rank.cores_on_host / rank.ranks_on_host);
-}
 
 LoaderOptions loader_options(const RunConfig& config, const std::vector<DataSource>& sources, bool shuffle) {
   LoaderOptions options;
@@ -165,7 +161,7 @@ void train(const RunConfig& config, RankContext& rank, Log& log) {
     require_same("data.valid", valid_data->fingerprint(), rank);
     evaluator.emplace(config, std::move(valid_data));
   }
-  const Stream stream{threads_of(config, rank), nullptr};
+  const Stream stream{threads_of(config, rank.cores_on_host, rank.ranks_on_host), nullptr};
   const auto planned = std::make_shared<PlannedEngine>(config, rank, stream);
   rank.kept = planned;
   const RunPlan& plan = planned->plan;

@@ -33,13 +33,14 @@ TEST_CASE("a recording world writes down every op of every group and changes no 
   CHECK(in == std::vector<float>{1, 2});
   CHECK(out == std::vector<float>{5, 6, 7, 8});
   const std::vector<RecordedOp> expected = {
-      {"tp", OpKind::all_reduce, 8, -1},      {"tp", OpKind::all_gather, 16, -1},
-      {"tp", OpKind::reduce_scatter, 16, -1}, {"world", OpKind::broadcast, 8, 6},
-      {"world", OpKind::send, 8, 4},          {"world", OpKind::recv, 16, 2},
-      {"world", OpKind::barrier, 0, -1},      {"tp", OpKind::barrier, 0, -1}};
+      {"tp", 2, OpKind::all_reduce, 8, -1},      {"tp", 2, OpKind::all_gather, 16, -1},
+      {"tp", 2, OpKind::reduce_scatter, 16, -1}, {"world", 8, OpKind::broadcast, 8, 6},
+      {"world", 8, OpKind::send, 8, 4},          {"world", 8, OpKind::recv, 16, 2},
+      {"world", 8, OpKind::barrier, 0, -1},      {"tp", 2, OpKind::barrier, 0, -1}};
   REQUIRE(recording->ops.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK(recording->ops[i].group == expected[i].group);
+    CHECK(recording->ops[i].group_size == expected[i].group_size);
     CHECK(recording->ops[i].kind == expected[i].kind);
     CHECK(recording->ops[i].bytes == expected[i].bytes);
     CHECK(recording->ops[i].peer == expected[i].peer);

@@ -93,6 +93,9 @@ TEST_CASE("what this version can't run is named with its key, value and place, a
     CHECK(lines[0].starts_with(format("--set {}: {}: ", set, key)));
     CHECK(lines[0].find(value) != std::string::npos);
     CHECK(lines[0].find("is not supported yet (this version runs ") != std::string::npos);
+    const RunConfig instead = as_supported(load_set({set}));
+    CHECK(not_yet_supported(instead).empty());
+    CHECK(load(dump_config(instead)).model.layers == instead.model.layers);  // passes every check
   }
   CHECK(
       not_yet_supported(load_set({"model.family=llama", "model.ffn_hidden=64", "parallel.zero=3"})).size() ==

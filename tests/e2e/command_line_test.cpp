@@ -36,7 +36,7 @@ TEST_CASE("the number of local ranks is decimal, as in a config") {
 }
 
 TEST_CASE("what is known but not built yet is refused by its name") {
-  for (const std::string option : {"--dry-run", "--world", "--ranks-per-node", "--shrink"}) {
+  for (const std::string option : {"--shrink"}) {
     check_wrong_words({"--config", "c.yaml", option}, option + " is not supported yet");
     check_wrong_words({option, "8", "--config", "c.yaml"}, option + " is not supported yet");
     check_wrong_words({"--config", "c.yaml", option + "=8"}, option + " is not supported yet");

@@ -1,5 +1,6 @@
 #include "models/model_spec.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "core/error.h"
@@ -112,13 +113,24 @@ TEST_CASE("a GPT starts with norms of one, biases of zero and narrower residual 
   }
 }
 
-TEST_CASE("a family that this version does not have is refused as a usage error") {
+TEST_CASE("a family without layers has rows all the same: a llama's gate and up lie in one buffer") {
   RunConfig config = config_of(2, 16, 61);
   config.model.family = Family::llama;
-  try {
-    make_model_spec(config);
-    FAIL("llama is not refused");
-  } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::usage);
+  config.model.tie_embeddings = false;
+  const ModelSpec spec = make_model_spec(config);
+  int num_gated = 0;
+  for (const ParameterRow& row : spec.rows) {
+    CHECK(!row.name.ends_with(".bias"));
+    if (row.buffer != "blocks.1.mlp.gate_up.weight") continue;
+    ++num_gated;
+    CHECK(row.shape == Shape{48, 16});
   }
+  CHECK(num_gated == 2);
+  CHECK(spec.rows.back().name == "head.weight");
+
+  config.model.family = Family::bloom;
+  const ModelSpec bloom = make_model_spec(config);
+  CHECK(bloom.rows[1].name == "embedding.norm.weight");
+  CHECK(std::none_of(bloom.rows.begin(), bloom.rows.end(),
+                     [](const ParameterRow& row) { return row.name == "embedding.position.weight"; }));
 }

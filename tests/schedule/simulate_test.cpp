@@ -83,6 +83,14 @@ TEST_CASE("a printed schedule shows a row a rank, micro-batch numbers and idle s
         "rank 1 | .  F0 B0 F1 B1 F2 B2\n");
 }
 
+TEST_CASE("a printed schedule can be cut at a column and says that it goes on") {
+  const ScheduleCase test = plain_case(PipelineScheduleKind::one_f_one_b, {2, 1, 3});
+  CHECK(print_schedule(finished_schedule(test), 1, 2, 12) ==
+        "rank 0 | F0 F1 .  B0 ...\n"
+        "rank 1 | .  F0 B0--- ...\n");
+  CHECK(print_schedule(finished_schedule(test), 1, 2, 1000) == print_schedule(finished_schedule(test)));
+}
+
 TEST_CASE("a printed schedule tells chunks apart by a letter") {
   const ScheduleCase test = plain_case(PipelineScheduleKind::interleaved, {1, 2, 1});
   CHECK(print_schedule(finished_schedule(test)) == "rank 0 | F0a F0b B0b---- B0a----\n");

@@ -5,6 +5,7 @@
 
 #include "core/counter_rng.h"
 #include "support/ranks.h"
+#include "train/measured_rank.h"
 
 namespace hpt::testing {
 namespace {

@@ -2,25 +2,17 @@
 #include <cmath>
 #include <fstream>
 
-#include "comm/recording/recording_group.h"
 #include "comm/thread/thread_world.h"
 #include "train/layout_run.h"
+#include "train/measured_rank.h"
 
 namespace hpt::testing {
 namespace {
 
 // Bytes of activations and scratch of rank 0, measured without data or peers.
 std::size_t planned_bytes(const RunConfig& config) {
-  const RunPlan plan = make_run_plan(config);
-  const auto world = make_recording_world(0, plan.mesh.world_size(), std::make_shared<Recording>());
-  Backend sizes = meta_backend();
-  sizes.attention.workspace_bytes = cpu_backend().attention.workspace_bytes;
-  RankEngine engine(plan, *world, sizes, Stream{}, EngineArenas{});
-  StepInput input;
-  input.step = 1;
-  input.num_predicted = 1;
-  engine.train_step(input, [](const MicroBatch&, std::int64_t) {});
-  return engine.arenas().activations.peak() + engine.arenas().workspace.peak();
+  const MemoryNeeds memory = measure_rank(make_run_plan(config), 0, cpu_backend(), Stream{}).memory;
+  return memory.activations + memory.workspace;
 }
 
 std::size_t planned_bytes_at(std::int64_t seq_length) {

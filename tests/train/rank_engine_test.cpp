@@ -9,6 +9,7 @@
 #include "support/temp_folder.h"
 #include "train/evaluate.h"
 #include "train/layout_run.h"
+#include "train/measured_rank.h"
 
 namespace hpt::testing {
 namespace {

@@ -6,6 +6,7 @@
 #include "support/ranks.h"
 #include "support/reference_compare.h"
 #include "train/layout_run.h"
+#include "train/measured_rank.h"
 
 namespace hpt::testing {
 namespace {

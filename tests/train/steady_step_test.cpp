@@ -3,6 +3,7 @@
 #include "support/counting_new.h"
 #include "support/ranks.h"
 #include "train/layout_run.h"
+#include "train/measured_rank.h"
 
 namespace hpt::testing {
 namespace {

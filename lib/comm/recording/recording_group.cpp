@@ -35,7 +35,7 @@ class RecordingGroup final : public CheckedGroup {
   }
   Work record(const OpHeader& header, int num_parts, int peer) {
     const auto bytes = static_cast<std::int64_t>(header.num_bytes()) * num_parts;
-    recording_->ops.push_back({name_, header.kind, bytes, peer});
+    recording_->ops.push_back({name_, size_, header.kind, bytes, peer});
     return {};
   }
 

@@ -13,6 +13,7 @@ namespace hpt {
 
 struct RecordedOp {
   std::string group;  // its name
+  int group_size = 1;
   OpKind kind{};
   std::int64_t bytes = 0;  // of x; of `out` for all_gather; of `in` for reduce_scatter
   int peer = -1;           // group rank, for send, recv and the root of broadcast

@@ -18,10 +18,4 @@ std::vector<ParameterRow> make_rows(const ModelSpec& spec, double init_std);
 std::unique_ptr<Layer> make_unit(const ModelSpec& spec, int unit, const DeviceMesh& mesh,
                                  const ParameterStore& store);
 
-// Names shared by rows and layers.
-inline constexpr const char* kTokenTable = "embedding.token.weight";
-inline constexpr const char* kPositionTable = "embedding.position.weight";
-inline constexpr const char* kHeadTable = "head.weight";
-std::string block_name(int block);  // "blocks.3", for global unit block + 1
-
 }  // namespace hpt::gpt

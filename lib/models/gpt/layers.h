@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/gpt/gpt.h"
+#include "models/row_maker.h"
 #include "nn/attention.h"
 #include "nn/mlp.h"
 #include "nn/norm.h"

@@ -38,11 +38,15 @@ std::string label(const PipelineShape& shape, const PipelineAction& action) {
 }
 
 // Each slot `width` characters; an action's label stands at its begin, dashes lead to its end, dots are idle.
-std::string print_row(const PipelineShape& shape, const std::vector<TimedAction>& actions,
-                      std::size_t width) {
+std::string print_row(const PipelineShape& shape, const std::vector<TimedAction>& actions, std::size_t width,
+                      std::size_t max_columns) {
   std::string row;
   const auto column = [&](double slot) { return static_cast<std::size_t>(std::llround(slot)) * width; };
   for (std::size_t i = 0; i < actions.size(); ++i) {
+    if (column(actions[i].begin) >= max_columns) {
+      row.resize(std::min(row.size(), max_columns));
+      return row + "...";
+    }
     while (row.size() < column(actions[i].begin)) row += row.size() % width == 0 ? '.' : ' ';
     // The weights' part right after the input's is one backward to the reader.
     const bool goes_on = i > 0 && actions[i].action.kind == ActionKind::backward_weight &&
@@ -63,7 +67,8 @@ std::string print_row(const PipelineShape& shape, const std::vector<TimedAction>
 
 }  // namespace
 
-std::string print_schedule(const PipelineSchedule& schedule, int forward_slots, int backward_slots) {
+std::string print_schedule(const PipelineSchedule& schedule, int forward_slots, int backward_slots,
+                           std::size_t max_columns) {
   HPT_REQUIRE(forward_slots >= 1 && backward_slots >= 1);
   const PipelineShape& shape = schedule.shape;
   const int weight_slots = backward_slots / 2;
@@ -78,7 +83,8 @@ std::string print_schedule(const PipelineSchedule& schedule, int forward_slots, 
   std::string text;
   const std::vector<std::vector<TimedAction>> ranks = timeline(whole_chunks(schedule), times);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-    text += format("rank {:>{}} | {}\n", rank, rank_digits, print_row(shape, ranks[rank], width));
+    text +=
+        format("rank {:>{}} | {}\n", rank, rank_digits, print_row(shape, ranks[rank], width, max_columns));
   return text;
 }
 

@@ -1,0 +1,15 @@
+#include "comm/launch/alone.h"
+
+#include <cstdlib>
+
+#include "comm/launch/launcher.h"
+
+namespace hpt {
+
+int run_alone(const std::function<void()>& body) {
+  const Launcher launcher = find_launcher([](const char* name) -> const char* { return std::getenv(name); });
+  if (launcher.rank == 0) body();
+  return 0;
+}
+
+}  // namespace hpt

@@ -1,0 +1,252 @@
+#include <algorithm>
+#include <cctype>
+
+#include "config/schema.h"
+#include "config/text.h"
+#include "planner/dry_run.h"
+
+namespace hpt {
+namespace {
+
+constexpr std::size_t kMostRows = 24;      // of a table
+constexpr std::size_t kMostColumns = 150;  // of the schedule
+constexpr std::size_t kMostRanksListed = 8;
+
+// "1,234,567"
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string grouped(std::size_t number) {
+  return grouped(static_cast<std::int64_t>(number));
+}
+
+// Columns as wide as their widest cell, numbers to the right; the middle of a long table is left out.
+class Table {
+ public:
+  enum class Side { left, right };
+  explicit Table(std::vector<std::pair<std::string, Side>> columns) {
+    std::vector<std::string> head;
+    for (auto& [name, side] : columns) {
+      head.push_back(name);
+      sides_.push_back(side);
+    }
+    rows_.push_back(std::move(head));
+  }
+
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+  std::string text() const {
+    const std::size_t half = kMostRows / 2;
+    const bool cut = rows_.size() - 1 > kMostRows;
+    std::string text = line(0);
+    for (std::size_t row = 1; row < rows_.size(); ++row) {
+      const bool is_left_out = cut && row > half && row + half < rows_.size();
+      if (!is_left_out) text += line(row);
+      if (is_left_out && row == half + 1) text += format("  ... {} more\n", rows_.size() - 1 - 2 * half);
+    }
+    return text;
+  }
+
+ private:
+  std::size_t width(std::size_t column) const {
+    std::size_t widest = 0;
+    for (const auto& row : rows_) widest = std::max(widest, row[column].size());
+    return widest;
+  }
+  std::string line(std::size_t row) const {
+    std::string text;
+    for (std::size_t column = 0; column < sides_.size(); ++column) {
+      const std::string& cell = rows_[row][column];
+      text += "  ";
+      text += sides_[column] == Side::left ? format("{:<{}}", cell, width(column))
+                                           : format("{:>{}}", cell, width(column));
+    }
+    while (text.back() == ' ') text.pop_back();
+    return text + "\n";
+  }
+
+  std::vector<Side> sides_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+constexpr Table::Side kLeft = Table::Side::left;
+constexpr Table::Side kRight = Table::Side::right;
+
+std::string value_of(const DryRun& dry, std::string_view key) {
+  return find_field(key)->dump(dry.config);
+}
+
+std::string unsupported_text(const DryRun& dry) {
+  if (dry.not_supported.empty()) return "";
+  std::string text = "\nnot supported yet, and planned as the nearest that this version runs:\n";
+  for (const std::string& line : dry.not_supported) text += "  " + line + "\n";
+  return text;
+}
+
+std::string model_text(const DryRun& dry) {
+  const ModelSpec& spec = dry.spec;
+  return format(
+      "\nmodel: {}, {} layers, hidden {}, {} heads, {} kv heads, ffn {}, sequence {}, vocabulary {}\n"
+      "  parameters: {}\n",
+      value_of(dry, "model.family"), spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.ffn_hidden,
+      spec.seq_length, spec.vocab_size, grouped(count_parameters(spec)));
+}
+
+// The ranks that rank 0 meets along an axis.
+std::string first_group(const MeshLayout& mesh, const std::string& axis) {
+  const std::vector<std::string> fold = {axis};
+  std::vector<int> ranks = mesh.group(0, fold);
+  if (ranks.size() <= kMostRanksListed) return joined(ranks, " ");
+  const int last = ranks.back();
+  ranks.resize(kMostRanksListed - 1);
+  return format("{} ... {}", joined(ranks, " "), last);
+}
+
+std::string mesh_text(const DryRun& dry) {
+  const MeshLayout& mesh = dry.plan.mesh;
+  std::vector<std::string> sizes;
+  for (const MeshAxis& axis : mesh.axes()) sizes.push_back(format("{} {}", axis.name, axis.size));
+  const int nodes = (mesh.world_size() + dry.ranks_per_node - 1) / dry.ranks_per_node;
+  Table table({{"axis", kLeft}, {"ranks", kRight}, {"of rank 0", kLeft}, {"reach", kLeft}});
+  for (const MeshAxis& axis : mesh.axes())
+    table.add({axis.name, format("{}", axis.size), first_group(mesh, axis.name),
+               axis.size == 1                                      ? "alone"
+               : mesh.crosses_nodes(axis.name, dry.ranks_per_node) ? "crosses nodes"
+                                                                   : "inside a node"});
+  return format("\nmesh: {} rank{} = {}, fastest-varying first; {} a node, {} node{}\n", mesh.world_size(),
+                mesh.world_size() == 1 ? "" : "s", joined(sizes, " x "), dry.ranks_per_node, nodes,
+                nodes == 1 ? "" : "s") +
+         table.text();
+}
+
+// "embedding, layers 0-3"
+std::string units_text(const ModelSpec& spec, const UnitRange& chunk) {
+  std::vector<std::string> parts;
+  const int first = std::max(chunk.begin, 1) - 1;
+  const int last = std::min(chunk.end, spec.num_units() - 1) - 2;
+  if (chunk.begin == 0) parts.emplace_back("embedding");
+  parts.push_back(first == last ? format("layer {}", first) : format("layers {}-{}", first, last));
+  if (chunk.end == spec.num_units()) parts.emplace_back("head");
+  return joined(parts);
+}
+
+std::string stages_text(const DryRun& dry) {
+  Table table({{"pp rank", kRight},
+               {"first rank", kRight},
+               {"parameters", kRight},
+               {"bytes a rank", kRight},
+               {"holds", kLeft}});
+  for (std::size_t pp_rank = 0; pp_rank < dry.ranks.size(); ++pp_rank) {
+    const DryRank& rank = dry.ranks[pp_rank];
+    std::vector<std::string> chunks;
+    for (const UnitRange& chunk : rank.chunks) chunks.push_back(units_text(dry.spec, chunk));
+    table.add({format("{}", pp_rank), format("{}", rank.rank), grouped(rank.num_parameters),
+               grouped(rank.memory.total()), joined(chunks, "; ")});
+  }
+  return "\nstages: parameters over all tp ranks, a tied table with the embedding\n" + table.text();
+}
+
+std::string memory_text(const DryRun& dry) {
+  const DryRank& rank = dry.heaviest();
+  const MemoryNeeds& memory = rank.memory;
+  Table table({{"kind", kLeft}, {"bytes", kRight}});
+  table.add({"parameters", grouped(memory.parameters)});
+  table.add({"gradients", grouped(memory.gradients)});
+  table.add({"optimizer", grouped(memory.optimizer)});
+  table.add({"activations", grouped(memory.activations)});
+  table.add({"workspace", grouped(memory.workspace)});
+  table.add({"total", grouped(memory.total())});
+  return format("\nmemory of the heaviest rank, {} ({} thread{}, {})\n", rank.rank, dry.num_threads,
+                dry.num_threads == 1 ? "" : "s", name_of(dry.plan.dtype)) +
+         table.text();
+}
+
+std::string traffic_text(const DryRun& dry) {
+  const DryRank& rank = dry.heaviest();
+  if (rank.traffic.empty()) return "\nsent in a step: nothing, the run has one rank\n";
+  Table table({{"group", kLeft},
+               {"ranks", kRight},
+               {"operations", kRight},
+               {"payload bytes", kRight},
+               {"sent bytes", kRight}});
+  for (const Traffic& traffic : rank.traffic)
+    table.add({traffic.group, format("{}", traffic.group_size), grouped(traffic.num_ops),
+               grouped(traffic.payload_bytes), grouped(traffic.sent_bytes)});
+  return format("\nsent in a step by rank {}, where sums and gathers go around a ring\n", rank.rank) +
+         table.text();
+}
+
+// The first columns of the first and the last ranks.
+std::string grid_text(const PipelineSchedule& schedule) {
+  const std::string grid = print_schedule(schedule, 1, 2, kMostColumns);
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < grid.size();) {
+    const std::size_t end = grid.find('\n', begin);
+    lines.push_back(grid.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  const std::size_t half = kMostRows / 2;
+  const bool cut = lines.size() > kMostRows;
+  std::string text;
+  for (std::size_t row = 0; row < lines.size(); ++row) {
+    if (cut && row >= half && row + half < lines.size()) {
+      if (row == half) text += format("  ... {} more\n", lines.size() - 2 * half);
+      continue;
+    }
+    text += "  " + lines[row] + "\n";
+  }
+  return text;
+}
+
+std::string schedule_text(const DryRun& dry) {
+  const PipelineShape& shape = dry.plan.train.shape;
+  return format(
+             "\nschedule: {}, {} micro-batches of {} sequence{}; the ranks idle {:.1f} % of a step, if work "
+             "takes "
+             "time as its FLOPs do and messages none\n",
+             find_field("parallel.schedule")->dump(dry.plan.config), shape.num_micro_batches,
+             dry.config.batch.micro, dry.config.batch.micro == 1 ? "" : "s", 100 * dry.time.bubble_share) +
+         grid_text(dry.plan.train);
+}
+
+// "blocks.3.mlp.up.weight" -> "blocks.*.mlp.up.weight"
+std::string any_block(const std::string& name) {
+  constexpr std::string_view kBlocks = "blocks.";
+  if (!name.starts_with(kBlocks)) return name;
+  return std::string(kBlocks) + "*" + name.substr(name.find('.', kBlocks.size()));
+}
+
+std::string decay_text(const DryRun& dry) {
+  std::vector<std::pair<std::string, int>> kinds;
+  int num_decayed = 0;
+  for (const ParameterRow& row : dry.spec.rows) {
+    if (!row.weight_decay) continue;
+    ++num_decayed;
+    const std::string name = any_block(row.name);
+    const auto known =
+        std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.first == name; });
+    if (known == kinds.end())
+      kinds.emplace_back(name, 1);
+    else
+      ++known->second;
+  }
+  std::string text = format("\nweight decay {} on {} of {} tensors\n",
+                            value_of(dry, "optimizer.weight_decay"), num_decayed, dry.spec.rows.size());
+  for (const auto& [name, count] : kinds)
+    text += count == 1 ? format("  {}\n", name) : format("  {} ({})\n", name, count);
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const DryRun& dry) {
+  return format("{}: a dry run; nothing is trained, nothing is written\n", dry.config.run.name) +
+         unsupported_text(dry) + model_text(dry) + mesh_text(dry) + stages_text(dry) + memory_text(dry) +
+         traffic_text(dry) + schedule_text(dry) + decay_text(dry);
+}
+
+}  // namespace hpt
