@@ -11,6 +11,7 @@
 #include "config/load.h"
 #include "core/log.h"
 #include "planner/dry_run.h"
+#include "planner/shrink.h"
 #include "train/trainer.h"
 
 namespace hpt {
@@ -28,10 +29,16 @@ struct TrainArguments {
   bool dry_run = false;
   int world = 0;  // of a dry run; 0: as many as the layout has
   int ranks_per_node = kRanksPerNode;
+  int shrink = 0;  // 0: the run as it is
 };
 
 ConfigRequest request_of(const TrainArguments& arguments, int world_size, const std::string& world_origin) {
   return {arguments.config, arguments.sets, arguments.options, world_size, world_origin};
+}
+
+// What the config says, whatever the world.
+RunConfig load_alone(const TrainArguments& arguments) {
+  return load_config(request_of(arguments, 0, ""));
 }
 
 int run_dry(const TrainArguments& arguments) {
@@ -39,8 +46,9 @@ int run_dry(const TrainArguments& arguments) {
     const bool is_local = arguments.world == 0 && arguments.local > 0;
     const int world = is_local ? arguments.local : arguments.world;
     const std::string origin = format("{} {}", is_local ? "--local" : "--world", world);
-    const DryRun dry = make_dry_run(load_config(request_of(arguments, world, origin)),
-                                    is_local ? world : arguments.ranks_per_node);
+    const RunConfig config = arguments.shrink > 0 ? shrunk(load_alone(arguments), arguments.shrink)
+                                                  : load_config(request_of(arguments, world, origin));
+    const DryRun dry = make_dry_run(config, is_local ? world : arguments.ranks_per_node);
     std::fputs(to_text(dry).c_str(), stdout);
   });
 }
@@ -50,6 +58,7 @@ int run_train(const TrainArguments& arguments) {
   options.local_ranks = arguments.local;
   return launch(options, [&](RankContext& rank) {
     Log log(rank.rank == 0 ? Log::Voice::speaks : Log::Voice::silent);
+    if (arguments.shrink > 0) return train_shrunk(load_alone(arguments), arguments.shrink, rank, log);
     train(load_config(request_of(arguments, rank.world_size, rank.origin)), rank, log);
   });
 }
@@ -80,7 +89,8 @@ void add_train_command(CLI::App& app, std::function<int()>& run) {
   add_count(app, "--ranks-per-node", arguments->ranks_per_node, kMaxRanks,
             "with --dry-run: this many ranks a node (8)")
       ->needs(dry_run);
-  add_option_to_come(app, "--shrink");
+  add_count(app, "--shrink", arguments->shrink, kMaxLocalRanks,
+            "the same topology on this many ranks, with tiny dims and made-up tokens");
   run = [arguments, config] {
     if (config->count() == 0) throw CLI::RequiredError("--config");
     return arguments->dry_run ? run_dry(*arguments) : run_train(*arguments);

@@ -22,6 +22,7 @@ enum class RngPurpose : std::uint32_t {
   dropout_mlp_out = 6,
   sampling = 7,
   blend_order = 8,
+  made_up_tokens = 9,
   test = 99,
 };
 

@@ -36,11 +36,6 @@ TEST_CASE("the number of local ranks is decimal, as in a config") {
 }
 
 TEST_CASE("what is known but not built yet is refused by its name") {
-  for (const std::string option : {"--shrink"}) {
-    check_wrong_words({"--config", "c.yaml", option}, option + " is not supported yet");
-    check_wrong_words({option, "8", "--config", "c.yaml"}, option + " is not supported yet");
-    check_wrong_words({"--config", "c.yaml", option + "=8"}, option + " is not supported yet");
-  }
   check_wrong_words({"plan", "--config", "a", "--cluster", "b"}, "plan is not supported yet");
   check_wrong_words({"checkpoint", "inspect", "a"}, "checkpoint is not supported yet");
   check_wrong_words({"generate", "--checkpoint", "a", "--prompt", "b"}, "generate is not supported yet");
