@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "core/counter_rng.h"
@@ -31,5 +32,11 @@ class Draws {
   std::uint64_t round_;
   std::uint64_t next_ = 0;
 };
+
+// An environment variable's number: how long runs by hand say how many draws they want.
+inline std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
 
 }  // namespace hpt::testing

@@ -4,7 +4,6 @@
 // repeats it alone.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -193,11 +192,6 @@ bool check_draw(const Draw& draw, const std::string& yaml) {
     CHECK(blamed_keys(error.what()) == broken);
     return false;
   }
-}
-
-std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
 TEST_CASE("random layouts and odd dims train like one rank, or are refused by a rule of the config") {
