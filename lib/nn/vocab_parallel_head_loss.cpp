@@ -1,16 +1,19 @@
 #include "nn/vocab_parallel_head_loss.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "parallel/tp_regions.h"
 
 namespace hpt {
 namespace {
 
-// Enough rows that the product runs at full speed, few enough that the logits stay in a cache-sized buffer.
+// Each chunk reads the whole table twice and its gradient once, so rows are many enough to spread that; the
+// logits, 64 MB of fp32 at most, are few beside the parameters of a model with a vocabulary of that size. A
+// power of two, since a micro-batch mostly has one of rows: no chunk is left with a few of them.
 constexpr std::int64_t kMinChunkRows = 64;
 constexpr std::int64_t kMaxChunkRows = 1024;
-constexpr std::int64_t kChunkLogits = std::int64_t{1} << 22;
+constexpr std::int64_t kChunkLogits = std::int64_t{1} << 24;
 
 Tensor as_rows(const Tensor& x) {
   const std::int64_t h = x.shape[x.shape.num_dims() - 1];
@@ -30,7 +33,9 @@ VocabParallelHeadLoss::VocabParallelHeadLoss(ProcessGroup& tp, const ParameterBu
     : tp_(tp), table_(table), shard_(shard) {}
 
 std::int64_t VocabParallelHeadLoss::chunk_rows(std::int64_t local_vocab) {
-  return std::clamp(kChunkLogits / std::max<std::int64_t>(local_vocab, 1), kMinChunkRows, kMaxChunkRows);
+  const std::int64_t rows =
+      std::clamp(kChunkLogits / std::max<std::int64_t>(local_vocab, 1), kMinChunkRows, kMaxChunkRows);
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rows)));
 }
 
 VocabParallelHeadLoss::Chunk VocabParallelHeadLoss::forward(const LayerContext& context, const Tensor& rows,

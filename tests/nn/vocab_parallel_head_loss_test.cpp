@@ -154,7 +154,7 @@ TEST_CASE("the head needs workspace for one chunk of this rank's logits, however
     CAPTURE(tp, chunk);
     CHECK(chunk >= 64);
     CHECK(chunk <= 1024);
-    CHECK(chunk * local <= std::int64_t{1} << 22);
+    CHECK(chunk * local <= std::int64_t{1} << 24);
     for (const bool trains : {true, false})
       for (const std::int64_t rows : {chunk, chunk + 1, 10 * chunk + 17, std::int64_t{1} << 20})
         CHECK(measured_workspace(rows, kVocab, tp, trains) == expected);
