@@ -52,8 +52,6 @@ constexpr Limit kLimits[] = {
      [](RunConfig& c) { c.checkpoint.async = true; }},
     {"checkpoint.init_from", [](const RunConfig& c) { return !c.checkpoint.init_from.empty(); }, "none",
      [](RunConfig& c) { c.checkpoint.init_from.clear(); }},
-    {"log.trace_steps", [](const RunConfig& c) { return !c.log.trace_steps.empty(); }, "[]",
-     [](RunConfig& c) { c.log.trace_steps.clear(); }},
     {"log.straggler_factor",
      [](const RunConfig& c) { return c.log.straggler_factor != LogSection{}.straggler_factor; }, "1.5",
      [](RunConfig& c) { c.log.straggler_factor = LogSection{}.straggler_factor; }},

@@ -21,8 +21,12 @@ void PipelineExecutor::run(const ActionList& list, const PipelineRun& run) {
     perform(action, run);
     stage_.after(action, keeps);
     if (events_.on())
-      events_.add({name_of(action.kind), begin, seconds_now(), action.micro_batch, action.chunk,
-                   is_compute(action.kind) ? action.unit_begin : action.bucket});
+      events_.add({.name = name_of(action.kind),
+                   .begin_s = begin,
+                   .end_s = seconds_now(),
+                   .micro_batch = action.micro_batch,
+                   .chunk = action.chunk,
+                   .detail = is_compute(action.kind) ? action.unit_begin : action.bucket});
   }
 }
 
@@ -75,11 +79,22 @@ Tensor PipelineExecutor::unit_input(const StageChunk& chunk, int micro_batch, in
   return chunk.has_embedding ? Tensor{} : chunk.inputs.tensor(micro_batch);
 }
 
+void PipelineExecutor::load(const MicroBatch& into, const PipelineAction& action, const PipelineRun& run) {
+  Event event{.name = "load",
+              .begin_s = seconds_now(),
+              .micro_batch = action.micro_batch,
+              .chunk = action.chunk,
+              .row = EventRow::io};
+  (*run.load)(into, run.first_ordinal + action.micro_batch * run.shape.num_sequences);
+  event.end_s = seconds_now();
+  events_.add(event);
+}
+
 void PipelineExecutor::forward(const PipelineAction& action, const PipelineRun& run) {
   StageChunk& chunk = stage_.chunk(action.chunk);
   const int slot = chunk.slots.find(action.micro_batch);
   const LayerContext layer_context = context(chunk, slot, run);
-  (*run.load)(layer_context.micro_batch, run.first_ordinal + action.micro_batch * run.shape.num_sequences);
+  load(layer_context.micro_batch, action, run);
   for (int unit = 0; unit < chunk.units.size(); ++unit) {
     Tensor x = unit_input(chunk, action.micro_batch, unit);
     Tensor y;

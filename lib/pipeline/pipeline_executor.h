@@ -34,6 +34,7 @@ class PipelineExecutor {
 
  private:
   void perform(const PipelineAction& action, const PipelineRun& run);
+  void load(const MicroBatch& into, const PipelineAction& action, const PipelineRun& run);
   void forward(const PipelineAction& action, const PipelineRun& run);
   void backward_input(const PipelineAction& action, const PipelineRun& run);
   void backward_weight(const PipelineAction& action, const PipelineRun& run);

@@ -113,6 +113,7 @@ void shrink_rest(RunConfig& config) {
   config.data.valid.clear();
   config.eval = {};
   config.log.every = 1;
+  std::erase_if(config.log.trace_steps, [&](std::int64_t step) { return step > config.run.steps; });
 }
 
 std::string change_text(const RunConfig& config, const RunConfig& small) {

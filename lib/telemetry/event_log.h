@@ -9,6 +9,20 @@
 
 namespace hpt {
 
+// The rows of a timeline: what a rank's thread is busy with, or waits for, along an axis.
+enum class EventRow : std::int8_t {
+  action,   // an entry of the pipeline's action list: what it does lies in the other rows
+  compute,  // one op of a backend
+  tp,
+  pp,
+  dp,
+  world,  // all ranks: loss and norm
+  io,     // data
+};
+
+// What a message's two ends have in common: together with the ranks it names one message.
+enum class EventFlow : std::int8_t { none, send, recv };
+
 struct Event {
   const char* name = "";  // a literal
   double begin_s = 0;     // seconds_now()
@@ -16,6 +30,11 @@ struct Event {
   std::int32_t micro_batch = -1;
   std::int32_t chunk = -1;
   std::int32_t detail = -1;  // bucket or unit
+  EventRow row = EventRow::action;
+  EventFlow flow = EventFlow::none;
+  std::int32_t peer = -1;      // world rank at a message's other end
+  std::int32_t message = -1;   // counts the messages of this direction between the two
+  std::int64_t num_bytes = 0;  // of communication
 };
 
 class EventLog {
@@ -23,8 +42,11 @@ class EventLog {
   void start(std::size_t capacity) {
     events_.clear();
     events_.reserve(capacity);
+    open_ = capacity > 0;
   }
-  bool on() const { return events_.capacity() > events_.size(); }
+  void stop() { open_ = false; }
+  bool on() const { return open_ && !full(); }
+  bool full() const { return events_.size() == events_.capacity(); }
   void add(const Event& event) {
     if (on()) events_.push_back(event);
   }
@@ -32,6 +54,7 @@ class EventLog {
 
  private:
   std::vector<Event> events_;
+  bool open_ = false;
 };
 
 }  // namespace hpt

@@ -4,9 +4,12 @@
 
 namespace hpt {
 
+class EventLog;
+
 struct Stream {
   int threads = 1;
   void* handle = nullptr;
+  EventLog* events = nullptr;  // where work may be written down (backend/timed.h, comm/traced)
 };
 
 }  // namespace hpt

@@ -35,6 +35,7 @@ RankEngine::RankEngine(const RunPlan& plan, ProcessGroup& world, const Backend& 
       other_loss_(arenas_.workspace.allocate(DType::f64, {1})),
       best_token_(arenas_.workspace.allocate(DType::f64, {2})),
       sums_host_(static_cast<std::size_t>(sums_.num_elements())) {
+  stream_.events = &events_;
   init_parameters();
 }
 

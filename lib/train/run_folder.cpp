@@ -24,6 +24,10 @@ namespace fs = std::filesystem;
 // What a run writes here; anything else in the folder is somebody's and stays.
 constexpr std::array kOwnFiles = {"config.yaml", "metrics.jsonl", "log.txt", "tensorboard"};
 
+bool is_trace(const std::string& name) {
+  return name.starts_with("trace-") && name.ends_with(".json");
+}
+
 std::string who_am_i() {
   const char* job = std::getenv("SLURM_JOB_ID");
   return format("host {}, job {}, pid {}", host_name(), job == nullptr ? "none" : job, getpid());
@@ -75,6 +79,8 @@ void RunFolder::move_old_files() const {
   std::vector<fs::path> old_files;
   for (const char* name : kOwnFiles)
     if (fs::exists(path(name))) old_files.emplace_back(path(name));
+  for (const auto& entry : fs::directory_iterator(dir_))
+    if (is_trace(entry.path().filename())) old_files.push_back(entry.path());
   if (old_files.empty()) return;
   int number = 1;
   while (fs::exists(path(format("old-{}", number)))) ++number;

@@ -92,6 +92,10 @@ void StepReporter::evaluation(std::int64_t step, double valid_loss, double secon
     tensorboard_->scalar("valid_loss", step, valid_loss);
     tensorboard_->flush();
   }
+  leave_out(seconds);
+}
+
+void StepReporter::leave_out(double seconds) {
   first_time_ += seconds;
   last_time_ += seconds;
 }

@@ -31,6 +31,8 @@ class StepReporter {
   void step(const StepReport& report);
   // Its time is not counted as the steps'.
   void evaluation(std::int64_t step, double valid_loss, double seconds);
+  // Time since the last step that is not the steps'.
+  void leave_out(double seconds);
 
  private:
   StepMetrics metrics_of(const StepReport& report, double seconds) const;

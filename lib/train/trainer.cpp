@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 
+#include "backend/timed.h"
+#include "comm/traced/traced_group.h"
 #include "config/load.h"
 #include "core/clock.h"
 #include "core/hash.h"
@@ -16,6 +18,7 @@
 #include "train/rank_engine.h"
 #include "train/run_folder.h"
 #include "train/step_reporter.h"
+#include "train/step_tracer.h"
 
 namespace hpt {
 namespace {
@@ -72,8 +75,13 @@ auto named_with(std::int64_t step, Work work) -> decltype(work()) {
 class Loop {
  public:
   Loop(const RunPlan& plan, RankEngine& engine, const MicroBatchLoader& train_data,
-       const Evaluator* evaluator, StepReporter* reporter)
-      : plan_(plan), engine_(engine), data_(train_data), evaluator_(evaluator), reporter_(reporter) {}
+       const Evaluator* evaluator, StepReporter* reporter, StepTracer& tracer)
+      : plan_(plan),
+        engine_(engine),
+        data_(train_data),
+        evaluator_(evaluator),
+        reporter_(reporter),
+        tracer_(tracer) {}
 
   void run() {
     if (reporter_ != nullptr) reporter_->start_clock();
@@ -96,9 +104,18 @@ class Loop {
     input.num_predicted = data_.count_predicted(input.first_ordinal, batch);
     input.lr = learning_rate(plan_.config.optimizer, plan_.config.run.steps, step);
     input.wants_stop = stop_requested();
+    const bool is_traced = tracer_.is_traced(step);
+    if (is_traced) tracer_.begin();
     const StepOutcome outcome = engine_.train_step(input, load_);
+    if (is_traced) write_trace(step);
     if (reporter_ != nullptr) reporter_->step({step, outcome.loss, input.lr, outcome.grad_norm});
     return outcome.stop;
+  }
+
+  void write_trace(std::int64_t step) {
+    const double begin = seconds_now();
+    tracer_.end(step);
+    if (reporter_ != nullptr) reporter_->leave_out(seconds_now() - begin);
   }
 
   bool is_evaluated(std::int64_t step) const {
@@ -117,17 +134,22 @@ class Loop {
   const MicroBatchLoader& data_;
   const Evaluator* evaluator_;
   StepReporter* reporter_;
+  StepTracer& tracer_;
   LoadMicroBatch load_ = [this](const MicroBatch& into, std::int64_t first) { data_.load(into, first); };
 };
 
-// What RankContext::kept keeps: the engine and the plan it refers to.
+// What RankContext::kept keeps: the engine and what it refers to. Where steps are traced, its groups and ops
+// tell what they do; else none of that is there.
 struct PlannedEngine {
   PlannedEngine(const RunConfig& config, const RankContext& rank, const Stream& stream)
       : plan(make_run_plan(config)),
-        engine(plan, *rank.world, cpu_backend(), stream,
+        traced_world(config.log.trace_steps.empty() ? nullptr : make_traced_world(*rank.world)),
+        engine(plan, traced_world ? *traced_world : *rank.world,
+               traced_world ? timed_cpu_backend() : cpu_backend(), stream,
                measured_arenas(plan, rank.rank, cpu_backend(), stream)) {}
 
   RunPlan plan;
+  std::unique_ptr<ProcessGroup> traced_world;
   RankEngine engine;
 };
 
@@ -178,7 +200,8 @@ void train(const RunConfig& config, RankContext& rank, Log& log) {
     log_start(plan, engine, stream, log);
     reporter = std::make_unique<StepReporter>(plan, *folder, log, memory);
   }
-  Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, reporter.get()).run();
+  StepTracer tracer(config, engine, folder.get(), log);
+  Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, reporter.get(), tracer).run();
   if (config.eval.sample_tokens > 0) {
     const std::string text = generate(plan, engine);
     if (folder) log.info("sample:\n" + text);

@@ -22,4 +22,7 @@ TEST_CASE("an event log is off until it is given room and never grows past it") 
   log.start(3);
   CHECK(log.on());
   CHECK(log.events().empty());
+  log.stop();
+  log.add({.name = "lost"});
+  CHECK(log.events().empty());
 }
