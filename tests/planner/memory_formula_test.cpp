@@ -1,0 +1,177 @@
+// What a rank of a gpt needs, by closed formulas written here from the model and the schedule alone, against
+// what a dry run tells. All in bytes; every tensor begins on a 64-byte boundary.
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "config/load.h"
+#include "core/error.h"
+#include "planner/dry_run.h"
+
+using namespace hpt;
+
+namespace {
+
+std::size_t padded(std::int64_t num_elements, std::size_t size) {
+  return (static_cast<std::size_t>(num_elements) * size + 63) / 64 * 64;
+}
+
+// The dims of one rank's share.
+struct Share {
+  explicit Share(const RunConfig& config)
+      : h(config.model.hidden),
+        heads(config.model.heads / config.parallel.tp),
+        head_dim(config.model.hidden / config.model.heads),
+        kv_heads(std::max<std::int64_t>(config.model.kv_heads / config.parallel.tp, 1)),
+        ffn(config.model.ffn_hidden / config.parallel.tp),
+        vocab((config.model.vocab_size + config.parallel.tp - 1) / config.parallel.tp),
+        s(config.model.seq_length),
+        b(config.batch.micro),
+        m(config.num_micro_batches()),
+        size(config.run.precision == Precision::fp64 ? 8 : 4),
+        p(config.parallel.pp) {}
+
+  std::int64_t qkv() const { return (heads + 2 * kv_heads) * head_dim; }
+  std::size_t hidden() const { return padded(s * b * h, size); }
+
+  std::int64_t h, heads, head_dim, kv_heads, ffn, vocab, s, b, m;
+  std::size_t size;
+  std::int64_t p;
+};
+
+struct Stage {
+  std::int64_t index;
+  std::int64_t blocks;
+  bool first, last;
+};
+
+// Every local tensor of a stage, in elements, q, k and v as the one buffer they lie in.
+std::vector<std::int64_t> buffers(const Share& share, const Stage& stage, bool tied) {
+  const std::int64_t h = share.h;
+  std::vector<std::int64_t> sizes;
+  if (stage.first) sizes.push_back(share.s * h);
+  for (std::int64_t block = 0; block < stage.blocks; ++block)
+    for (const std::int64_t size : {h, h, share.qkv() * h, share.qkv(), h * share.heads * share.head_dim, h,
+                                    h, h, share.ffn * h, share.ffn, h * share.ffn, h})
+      sizes.push_back(size);
+  if (stage.last) sizes.insert(sizes.end(), {h, h});
+  const bool two_tables = stage.first && stage.last && !tied;
+  if (stage.first || stage.last) sizes.push_back(share.vocab * h);
+  if (two_tables) sizes.push_back(share.vocab * h);
+  return sizes;
+}
+
+std::size_t parameter_bytes(const Share& share, const Stage& stage, bool tied) {
+  std::size_t bytes = 0;
+  for (const std::int64_t size : buffers(share, stage, tied)) bytes += padded(size, share.size);
+  return bytes;
+}
+
+// As many, and where embedding and head of a tied model meet, the head's own gradient of the table.
+std::size_t gradient_bytes(const Share& share, const Stage& stage, bool tied) {
+  const bool meets = tied && stage.first && stage.last;
+  return parameter_bytes(share, stage, tied) + (meets ? padded(share.vocab * share.h, share.size) : 0);
+}
+
+// Two moments of each parameter; q, k and v have their own.
+std::size_t optimizer_bytes(const Share& share, const Stage& stage, bool tied) {
+  const std::int64_t h = share.h;
+  const std::int64_t q = share.heads * share.head_dim;
+  const std::int64_t kv = share.kv_heads * share.head_dim;
+  const std::size_t fused = padded(share.qkv() * h, share.size) + padded(share.qkv(), share.size);
+  std::size_t apart = 0;
+  for (const std::int64_t size : {q * h, kv * h, kv * h, q, kv, kv}) apart += padded(size, share.size);
+  const auto blocks = static_cast<std::size_t>(stage.blocks);
+  return 2 * (parameter_bytes(share, stage, tied) - blocks * fused + blocks * apart);
+}
+
+// 1F1B keeps min(p - i, m) micro-batches on stage i (Narayanan et al., 2019), GPipe all m.
+std::int64_t kept(const Share& share, const Stage& stage, bool gpipe) {
+  return gpipe ? share.m : std::min(share.p - stage.index, share.m);
+}
+
+std::size_t block_bytes(const Share& share) {
+  const std::int64_t rows = share.s * share.b;
+  const std::size_t norms = 4 * padded(rows, share.size);  // mean and 1 / deviation, twice
+  const std::size_t attention = padded(rows * share.qkv(), share.size) +
+                                padded(rows * share.heads * share.head_dim, share.size) +
+                                padded(rows * share.heads, share.size);
+  return norms + 3 * share.hidden() + attention + 2 * padded(rows * share.ffn, share.size);
+}
+
+std::size_t activation_bytes(const Share& share, const Stage& stage, bool gpipe) {
+  const std::int64_t slots = kept(share, stage, gpipe);
+  const std::int64_t units = stage.blocks + (stage.first ? 1 : 0) + (stage.last ? 1 : 0);
+  const std::int64_t rows = share.s * share.b;
+  std::size_t slot = static_cast<std::size_t>(units - 1) * share.hidden() +
+                     static_cast<std::size_t>(stage.blocks) * block_bytes(share) + padded(share.b, 8);
+  if (stage.first) slot += padded(rows, 4);                                                 // tokens
+  if (stage.last) slot += padded(rows, 4) + 2 * padded(rows, share.size) + share.hidden();  // labels, head
+  // Received inputs: one more than are kept, since a receive is posted before its turn. What is sent and
+  // received otherwise: two, one under way while the next is made.
+  const std::int64_t two = std::min<std::int64_t>(2, share.m);
+  std::int64_t messages = 2;  // gradients between the units of a stage, used in turn
+  if (!stage.first) messages += std::min(slots + 1, share.m) + two;
+  if (!stage.last) messages += 2 * two;
+  return static_cast<std::size_t>(slots) * slot + static_cast<std::size_t>(messages) * share.hidden();
+}
+
+RunConfig config_with(const std::vector<std::string>& sets) {
+  ConfigRequest request;
+  request.path = std::string(HPT_SOURCE_DIR) + "/configs/tiny.yaml";
+  request.sets = sets;
+  return load_config(request);
+}
+
+void check_formulas(const RunConfig& config) {
+  const DryRun dry = make_dry_run(config, 8);
+  const Share share(config);
+  const bool tied = config.model.tie_embeddings;
+  const bool gpipe = config.parallel.schedule == ScheduleKind::gpipe;
+  for (std::int64_t i = 0; i < share.p; ++i) {
+    const DryRank& rank = dry.ranks[static_cast<std::size_t>(i)];
+    const bool first = i == 0;
+    const bool last = i == share.p - 1;
+    const Stage stage{i, rank.chunks[0].size() - (first ? 1 : 0) - (last ? 1 : 0), first, last};
+    CAPTURE(dump_config(config), i);
+    CHECK(rank.memory.parameters == parameter_bytes(share, stage, tied));
+    CHECK(rank.memory.gradients == gradient_bytes(share, stage, tied));
+    CHECK(rank.memory.optimizer == optimizer_bytes(share, stage, tied));
+    CHECK(rank.memory.activations == activation_bytes(share, stage, gpipe));
+  }
+}
+
+TEST_CASE(
+    "parameters, gradients, optimizer and activations of a stage are their closed formulas to the byte") {
+  check_formulas(config_with({}));
+  check_formulas(config_with({"parallel.pp=1", "model.tie_embeddings=false"}));
+  check_formulas(config_with({"parallel.pp=4", "batch.global=4", "batch.micro=1", "run.precision=fp64"}));
+  check_formulas(config_with({"parallel.pp=4", "parallel.schedule=gpipe", "batch.micro=1"}));
+  check_formulas(config_with({"parallel.tp=4", "model.kv_heads=2", "model.vocab_size=50257"}));
+  for (const char* name : {"gpt3-175b", "gpt-1t"}) {
+    ConfigRequest request;
+    request.path = std::string(HPT_SOURCE_DIR) + "/configs/" + name + ".yaml";
+    check_formulas(as_supported(load_config(request)));
+  }
+}
+
+TEST_CASE("... and of 100 random models and layouts") {
+  std::mt19937 random(20);
+  auto draw = [&](int most) { return 1 + static_cast<int>(random() % static_cast<unsigned>(most)); };
+  for (int i = 0; i < 100; ++i) {
+    const int tp = draw(4);
+    const int pp = draw(4);
+    const int kv_heads = random() % 2 == 0 ? tp * draw(2) : 1;
+    const int heads = kv_heads * tp * draw(2);
+    check_formulas(config_with(
+        {format("parallel.tp={}", tp), format("parallel.pp={}", pp), "parallel.dp=1",
+         format("model.kv_heads={}", kv_heads), format("model.heads={}", heads),
+         format("model.hidden={}", heads * draw(9)), format("model.ffn_hidden={}", tp * draw(99)),
+         format("model.layers={}", pp + draw(5)), format("model.vocab_size={}", draw(300)),
+         format("model.seq_length={}", draw(40)), format("model.tie_embeddings={}", random() % 2 == 0),
+         "batch.micro=" + std::to_string(i % 3 + 1), format("batch.global={}", (i % 3 + 1) * draw(9)),
+         format("parallel.schedule={}", random() % 4 == 0 ? "gpipe" : "1f1b"), "eval.sample_tokens=0",
+         format("run.precision={}", random() % 4 == 0 ? "fp64" : "fp32")}));
+  }
+}
+
+}  // namespace
