@@ -3,7 +3,10 @@
 //
 //   bench_ops LAYERS HIDDEN HEADS [THREADS=1] [SEQUENCE=256] [MICRO_BATCH=4] [VOCABULARY=50257]
 //
-// The last line is the GEMM rate: the FLOP of a step's products over the sum of their times.
+// A product is timed in turn with oneDNN's sgemm of the same matrices, the yardstick. The last lines are the
+// GEMM rates: the FLOP of a step's products over the sum of their times.
+#include <oneapi/dnnl/dnnl.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -27,18 +30,27 @@ struct Sizes {
   std::int64_t rows() const { return seq * batch; }
 };
 
-double median_seconds(const std::function<void()>& call) {
-  call();
-  std::vector<double> times;
-  double spent = 0;
-  while (spent < kSecondsEach || times.size() < kMinRounds) {
-    const double begin = seconds_now();
-    call();
-    times.push_back(seconds_now() - begin);
-    spent += times.back();
-  }
+double median(std::vector<double>& times) {
   std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
   return times[times.size() / 2];
+}
+
+// Medians of the calls' times; they take turns.
+std::vector<double> median_seconds(const std::vector<std::function<void()>>& calls) {
+  std::vector<std::vector<double>> times(calls.size());
+  for (const auto& call : calls) call();
+  const double start = seconds_now();
+  while (seconds_now() - start < kSecondsEach * static_cast<double>(calls.size()) ||
+         times[0].size() < kMinRounds)
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const double begin = seconds_now();
+      calls[i]();
+      times[i].push_back(seconds_now() - begin);
+    }
+  std::vector<double> medians;
+  medians.reserve(times.size());
+  for (std::vector<double>& of_call : times) medians.push_back(median(of_call));
+  return medians;
 }
 
 class Bench {
@@ -65,7 +77,8 @@ class Bench {
   struct Line {
     std::string name;
     double step_ms;
-    double gflop;  // a step; 0 = no product
+    double gflop = 0;  // a step; 0 = no product
+    double yardstick_ms = 0;
   };
 
   Tensor tensor(const Shape& shape, DType dtype = DType::f32) { return memory_.allocate(dtype, shape); }
@@ -79,9 +92,32 @@ class Bench {
     return x;
   }
 
-  void time(const std::string& name, std::int64_t calls, double flop, const std::function<void()>& call) {
-    const double seconds = median_seconds(call) * static_cast<double>(calls);
-    lines_.push_back({name, seconds * 1e3, flop * static_cast<double>(calls) * 1e-9});
+  void time(const std::string& name, std::int64_t calls, const std::function<void()>& call) {
+    lines_.push_back({name, median_seconds({call})[0] * static_cast<double>(calls) * 1e3});
+  }
+
+  // oneDNN's arguments, row-major: c [m, n] = a b (+ c).
+  struct Sgemm {
+    char trans_a, trans_b;
+    std::int64_t m, n, k;
+    const Tensor &a, &b;
+    float beta;
+    const Tensor& c;
+  };
+
+  void product(const std::string& name, std::int64_t calls, const std::function<void()>& call,
+               const Sgemm& same) {
+    const std::vector<double> seconds = median_seconds(
+        {call, [&] {
+           const std::int64_t a_stride = same.trans_a == 'T' ? same.m : same.k;
+           const std::int64_t b_stride = same.trans_b == 'T' ? same.k : same.n;
+           dnnl_sgemm(same.trans_a, same.trans_b, same.m, same.n, same.k, 1.0F, same.a.as<float>(), a_stride,
+                      same.b.as<float>(), b_stride, same.beta, same.c.as<float>(), same.n);
+         }});
+    const double times = static_cast<double>(calls);
+    lines_.push_back({name, seconds[0] * times * 1e3,
+                      2e-9 * times * static_cast<double>(same.m * same.n * same.k),
+                      seconds[1] * times * 1e3});
   }
 
   void products(const std::string& name, std::int64_t calls, std::int64_t rows, std::int64_t out,
@@ -90,11 +126,13 @@ class Bench {
     const Tensor y = random({rows, out});
     const Tensor weight = random({out, in});
     const Tensor gradient = random({out, in});
-    const double flop = 2.0 * static_cast<double>(rows * out * in);
-    time(name + " forward", calls, flop, [&] { ops_.gemm.forward(stream_, y, x, weight, Tensor{}); });
-    time(name + " d input", calls, flop,
-         [&] { ops_.gemm.backward_input(stream_, x, y, weight, Accumulate::no); });
-    time(name + " d weight", calls, flop, [&] { ops_.gemm.backward_weight(stream_, gradient, y, x); });
+    product(name + " forward", calls, [&] { ops_.gemm.forward(stream_, y, x, weight, Tensor{}); },
+            {'N', 'T', rows, out, in, x, weight, 0, y});
+    product(name + " d input", calls,
+            [&] { ops_.gemm.backward_input(stream_, x, y, weight, Accumulate::no); },
+            {'N', 'N', rows, in, out, y, weight, 0, x});
+    product(name + " d weight", calls, [&] { ops_.gemm.backward_weight(stream_, gradient, y, x); },
+            {'T', 'N', out, in, rows, y, x, 1, gradient});
   }
 
   void linear(const std::string& name, std::int64_t out, std::int64_t in) {
@@ -102,7 +140,7 @@ class Bench {
     products(name, sizes_.layers, sizes_.rows(), out, in);
     const Tensor y = random({sizes_.rows(), out});
     const Tensor bias = random({out});
-    time(name + " d bias", sizes_.layers, 0, [&] { ops_.gemm.backward_bias(stream_, bias, y); });
+    time(name + " d bias", sizes_.layers, [&] { ops_.gemm.backward_bias(stream_, bias, y); });
   }
 
   void head() {
@@ -115,9 +153,9 @@ class Bench {
     const Tensor sums = tensor({2, rows}, DType::f64);
     const Tensor labels = tensor({rows}, DType::i32);
     const VocabShard shard{0, sizes_.vocab};
-    time("loss maxima", chunks, 0, [&] { ops_.loss.local_max(stream_, maxima, logits, shard); });
-    time("loss sums", chunks, 0, [&] { ops_.loss.local_sums(stream_, sums, logits, maxima, labels, shard); });
-    time("loss backward", chunks, 0,
+    time("loss maxima", chunks, [&] { ops_.loss.local_max(stream_, maxima, logits, shard); });
+    time("loss sums", chunks, [&] { ops_.loss.local_sums(stream_, sums, logits, maxima, labels, shard); });
+    time("loss backward", chunks,
          [&] { ops_.loss.backward(stream_, logits, sums, maxima, labels, shard, 1e-3); });
   }
 
@@ -142,25 +180,24 @@ class Bench {
     forward.ordinals = call.ordinals;
     forward.workspace = call.workspace;
     forward.shape = call.shape;
-    time("attention forward", sizes_.layers, 0, [&] { ops_.attention.forward(stream_, forward); });
-    time("attention backward", sizes_.layers, 0, [&] { ops_.attention.backward(stream_, call); });
+    time("attention forward", sizes_.layers, [&] { ops_.attention.forward(stream_, forward); });
+    time("attention backward", sizes_.layers, [&] { ops_.attention.backward(stream_, call); });
   }
 
   void pointwise() {
     const ArenaScope scope(memory_);
     const Tensor wide = random({sizes_.rows(), 4 * sizes_.hidden});
     const Tensor other = random(wide.shape);
-    time("gelu forward", sizes_.layers, 0, [&] { ops_.activation.gelu_forward(stream_, other, wide); });
-    time("gelu backward", sizes_.layers, 0,
-         [&] { ops_.activation.gelu_backward(stream_, other, other, wide); });
+    time("gelu forward", sizes_.layers, [&] { ops_.activation.gelu_forward(stream_, other, wide); });
+    time("gelu backward", sizes_.layers, [&] { ops_.activation.gelu_backward(stream_, other, other, wide); });
     const Tensor hidden = random({sizes_.seq, sizes_.batch, sizes_.hidden});
     const Tensor residual = random(hidden.shape);
     const Tensor row = random({sizes_.hidden});
     const Tensor ordinals = tensor({sizes_.batch}, DType::i64);
-    time("residual", 2 * sizes_.layers, 0,
+    time("residual", 2 * sizes_.layers,
          [&] { ops_.dropout.forward(stream_, hidden, residual, hidden, ordinals, {}); });
-    time("bias row", 2 * sizes_.layers, 0, [&] { ops_.elementwise.add_row(stream_, hidden, row); });
-    time("copy", 2 * sizes_.layers, 0, [&] { ops_.elementwise.copy(stream_, hidden, residual); });
+    time("bias row", 2 * sizes_.layers, [&] { ops_.elementwise.add_row(stream_, hidden, row); });
+    time("copy", 2 * sizes_.layers, [&] { ops_.elementwise.copy(stream_, hidden, residual); });
   }
 
   void norm() {
@@ -181,8 +218,8 @@ class Bench {
     forward.x = call.x;
     forward.gamma = call.gamma;
     forward.beta = call.d_beta;
-    time("norm forward", 2 * sizes_.layers + 1, 0, [&] { ops_.norm.layer_norm_forward(stream_, forward); });
-    time("norm backward", 2 * sizes_.layers + 1, 0, [&] { ops_.norm.layer_norm_backward(stream_, call); });
+    time("norm forward", 2 * sizes_.layers + 1, [&] { ops_.norm.layer_norm_forward(stream_, forward); });
+    time("norm backward", 2 * sizes_.layers + 1, [&] { ops_.norm.layer_norm_backward(stream_, call); });
   }
 
   // One call for the whole model, as many small ones do the same work.
@@ -197,32 +234,36 @@ class Bench {
     call.second_moment = tensor({size});
     const Tensor result = tensor({1}, DType::f64);
     const Tensor head = random({table});
-    time("gradients to zero", 1, 0, [&] { ops_.elementwise.fill(stream_, call.grad, 0); });
-    time("second table's to zero", 1, 0, [&] { ops_.elementwise.fill(stream_, head, 0); });
-    time("tables' gradients", 1, 0, [&] {
+    time("gradients to zero", 1, [&] { ops_.elementwise.fill(stream_, call.grad, 0); });
+    time("second table's to zero", 1, [&] { ops_.elementwise.fill(stream_, head, 0); });
+    time("tables' gradients", 1, [&] {
       ops_.elementwise.add(stream_, Tensor{call.grad.data, DType::f32, {table}}, head);
     });
-    time("square sums", 1, 0, [&] { ops_.optimizer.square_sum(stream_, result, call.grad); });
-    time("adamw", 1, 0, [&] { ops_.optimizer.adamw(stream_, call); });
+    time("square sums", 1, [&] { ops_.optimizer.square_sum(stream_, result, call.grad); });
+    time("adamw", 1, [&] { ops_.optimizer.adamw(stream_, call); });
   }
 
   void print() const {
     double all_ms = 0;
     double gemm_ms = 0;
+    double yardstick_ms = 0;
     double gflop = 0;
     for (const Line& line : lines_) {
       all_ms += line.step_ms;
       if (line.gflop > 0) gemm_ms += line.step_ms;
+      yardstick_ms += line.yardstick_ms;
       gflop += line.gflop;
     }
-    std::printf("%-24s %10s %7s %9s\n", "op", "ms a step", "share", "GFLOP/s");
+    std::printf("%-24s %10s %7s %9s %9s\n", "op", "ms a step", "share", "GFLOP/s", "oneDNN's");
     for (const Line& line : lines_) {
       std::printf("%-24s %10.2f %6.1f%%", line.name.c_str(), line.step_ms, 100 * line.step_ms / all_ms);
-      if (line.gflop > 0) std::printf(" %9.1f", line.gflop / line.step_ms * 1e3);
+      if (line.gflop > 0)
+        std::printf(" %9.1f %9.1f", line.gflop / line.step_ms * 1e3, line.gflop / line.yardstick_ms * 1e3);
       std::printf("\n");
     }
     std::printf("all %.1f ms, products %.1f ms\n", all_ms, gemm_ms);
-    std::printf("GEMM rate %.1f GFLOP/s\n", gflop / gemm_ms * 1e3);
+    std::printf("our GEMM rate %.1f GFLOP/s\n", gflop / gemm_ms * 1e3);
+    std::printf("oneDNN GEMM rate %.1f GFLOP/s\n", gflop / yardstick_ms * 1e3);
   }
 
   Sizes sizes_;
