@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "telemetry/rank_status.h"
 #include "tensor/stream.h"
 #include "tensor/tensor.h"
 
@@ -84,10 +85,14 @@ class ProcessGroup {
   virtual std::unique_ptr<ProcessGroup> split(const std::string& name,
                                               const std::vector<std::vector<int>>& partition) = 0;
 
-  // The longest wait for one op, past which the wait ends with an Error: this rank's, in all its groups.
+  // The longest wait for one op without a sign of life of the rank that is waited for in the end, past which
+  // the wait ends with an Error: this rank's, in all its groups.
   // Starts as the world was made with; set by the rank's own thread.
   virtual void set_deadline(double seconds) = 0;
   virtual double deadline() const = 0;
+
+  // What this rank does now, for those who watch it; written by the rank's own thread.
+  virtual RankStatus& status() = 0;
 
   // Ends every wait of every rank of the world with an Error of kind `aborted`. Safe from any thread.
   virtual void abort() = 0;

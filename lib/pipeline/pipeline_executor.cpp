@@ -11,12 +11,14 @@ PipelineExecutor::PipelineExecutor(const Backend& backend, const Stream& stream,
       stage_(stage),
       reducer_(reducer),
       workspace_(workspace),
-      events_(events) {}
+      events_(events),
+      status_(mesh.world().status()) {}
 
 void PipelineExecutor::run(const ActionList& list, const PipelineRun& run) {
   const bool keeps = run.mode == Mode::train;
   for (const PipelineAction& action : list) {
     const double begin = events_.on() ? seconds_now() : 0;
+    status_.act(name_of(action.kind), action.micro_batch);
     stage_.before(action);
     perform(action, run);
     stage_.after(action, keeps);
@@ -28,6 +30,7 @@ void PipelineExecutor::run(const ActionList& list, const PipelineRun& run) {
                    .chunk = action.chunk,
                    .detail = is_compute(action.kind) ? action.unit_begin : action.bucket});
   }
+  status_.act("", -1);
 }
 
 void PipelineExecutor::perform(const PipelineAction& action, const PipelineRun& run) {

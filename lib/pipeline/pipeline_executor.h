@@ -50,6 +50,7 @@ class PipelineExecutor {
   GradientReducer& reducer_;
   Arena& workspace_;
   EventLog& events_;
+  RankStatus& status_;
   Arena::Mark backward_mark_ = 0;  // where the workspace stood before a pending backward_input
 };
 

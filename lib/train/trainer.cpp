@@ -65,9 +65,9 @@ auto named_with(std::int64_t step, Work work) -> decltype(work()) {
   try {
     return work();
   } catch (const Error& error) {
-    const std::string place = format("step {}: ", step);
+    const std::string place = format("step {}", step);
     const std::string what = error.what();
-    throw Error(error.kind(), what.starts_with(place) ? what : place + what);
+    throw Error(error.kind(), what.find(place) != std::string::npos ? what : place + ": " + what);
   }
 }
 
@@ -85,8 +85,11 @@ class Loop {
 
   void run() {
     if (reporter_ != nullptr) reporter_->start_clock();
+    RankStatus& status = engine_.mesh().world().status();
     for (std::int64_t step = 1; step <= plan_.config.run.steps; ++step) {
+      status.enter(RunPhase::step, step);
       const bool stop = named_with(step, [&] { return train_step(step); });
+      if (is_evaluated(step)) status.enter(RunPhase::evaluation, step);
       if (is_evaluated(step)) named_with(step, [&] { evaluate(step); });
       if (stop && step < plan_.config.run.steps)
         fail(ErrorKind::stopped,
@@ -171,6 +174,7 @@ auto on_first_rank(const RankContext& rank, Make make) -> decltype(make()) {
 
 void train(const RunConfig& config, RankContext& rank, Log& log) {
   rank.world->set_deadline(config.run.watchdog_s);
+  rank.world->status().enter(RunPhase::data, 0);
   require_same("the config", hash64(dump_config(config)), rank);
   refuse_unsupported(config);
   check_sampling(config);
@@ -202,6 +206,7 @@ void train(const RunConfig& config, RankContext& rank, Log& log) {
   }
   StepTracer tracer(config, engine, folder.get(), log);
   Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, reporter.get(), tracer).run();
+  rank.world->status().enter(RunPhase::sampling, config.run.steps);
   if (config.eval.sample_tokens > 0) {
     const std::string text = generate(plan, engine);
     if (folder) log.info("sample:\n" + text);

@@ -43,6 +43,8 @@ const std::map<std::string, Way>& ways() {
       {"exit", [](RankContext&) { std::exit(0); }},
       {"quit", [](RankContext&) { _exit(0); }},
       {"kill", [](RankContext&) { raise(SIGKILL); }},
+      {"stop", [](RankContext&) { raise(SIGSTOP); }},
+      {"sleep", [](RankContext&) { sleep_for(300); }},
       {"deadline", receive_from_self},
       {"own deadline",
        [](RankContext& rank) {

@@ -97,14 +97,27 @@ TEST_CASE("a rank that calls exit(0) in the middle of the run makes the job fail
   expect_end({"exit", "1", "others compute"}, 1, "rank 1: exit() was called in the middle of the run");
 }
 
-TEST_CASE("a rank that dies without a word makes the job fail") {
+TEST_CASE("a rank that dies without a word makes the job fail, and is named once") {
   if (!kWithMpirun) return;
   for (const std::string way : {"quit", "kill"}) {
     const e2e::Outcome outcome = e2e::run(launch_command(Ranks::processes, 3, {way, "1", "others compute"}));
     INFO(way << ": " << outcome.err);
     CHECK(outcome.exit_code != 0);
     CHECK(outcome.seconds < kSoon);
+    CHECK(outcome.count_err_lines("rank 1 on host ") == 1);
+    CHECK(outcome.count_err_lines("(its process is gone) in the start-up") == 1);
   }
+}
+
+TEST_CASE("a rank that is stopped or hangs is named, not one that waits for it") {
+  expect_end({"sleep", "1"}, 1, "has been busy with one thing for 5 s, in the start-up; rank ");
+  if (!kWithMpirun) return;
+  const e2e::Outcome outcome = e2e::run(launch_command(Ranks::processes, 3, {"stop", "2"}));
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.seconds < kSoon);
+  CHECK(outcome.count_err_lines("rank 2 on host ") == 1);
+  CHECK(outcome.count_err_lines(": is stopped (by a signal or a debugger) in the start-up; rank ") == 1);
 }
 
 TEST_CASE("a rank knows its place and how it was started") {

@@ -41,6 +41,33 @@ TEST_CASE("a fault of MPI in the last vote is told once, with its rank, and ends
   expect_told_once("iallgather", "the ranks' last vote");
 }
 
+TEST_CASE("a rank that is killed or stopped while MPI starts is told once, with its rank") {
+  for (const std::string rank : {"0", "2"}) {
+    const e2e::Outcome killed = run_with_fault("kill in init", rank);
+    INFO(killed.err);
+    CHECK(killed.exit_code != 0);
+    CHECK(killed.count_err_lines("rank " + rank + " on host ") == 1);
+    CHECK(killed.count_err_lines("(its process is gone) in the start-up") == 1);
+
+    const e2e::Outcome stopped = run_with_fault("stop in init", rank);
+    INFO(stopped.err);
+    CHECK(stopped.exit_code != 0);
+    CHECK(stopped.seconds < kSoon);
+    CHECK(stopped.count_err_lines("rank " + rank + " on host ") == 1);
+    CHECK(stopped.count_err_lines("is stopped (by a signal or a debugger) in the start-up; rank ") == 1);
+  }
+}
+
+TEST_CASE("a rank that never comes to the start is told once, with its rank") {
+  const std::string never =
+      "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then kill -STOP $$; fi; exec " HPT_LAUNCH_PROGRAM " 0 done";
+  const e2e::Outcome outcome = e2e::run({e2e::under_mpirun(3, {"sh", "-c", never})});
+  INFO(outcome.err);
+  CHECK(outcome.exit_code != 0);
+  CHECK(outcome.seconds < kSoon);
+  CHECK(outcome.count_err_lines("rank 1: did not come to the start-up within 5 s; rank ") == 1);
+}
+
 TEST_CASE("an MPI that offers too few rights to threads is refused, once") {
   const e2e::Outcome outcome = run_with_fault("init_thread", "");
   INFO(outcome.err);

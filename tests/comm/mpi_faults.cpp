@@ -1,7 +1,9 @@
 // MPI calls that fail where the environment says so, in place of the library's; linked into a program of the
 // tests. HPT_FAULTY_CALL names the call, HPT_FAULTY_RANK the rank it fails on (unset: all).
 #include <mpi.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <string>
 
@@ -16,6 +18,15 @@ bool is_faulty(const std::string& call) {
   return chosen == nullptr || rank == std::atoi(chosen);
 }
 
+// Before MPI knows the rank.
+bool strikes(const std::string& call) {
+  const char* faulty = std::getenv("HPT_FAULTY_CALL");
+  const char* chosen = std::getenv("HPT_FAULTY_RANK");
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  return faulty != nullptr && call == faulty && chosen != nullptr && rank != nullptr &&
+         std::string(rank) == chosen;
+}
+
 // As the library reports: by the communicator's handler, which may end the job.
 int fault(MPI_Comm comm) {
   MPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
@@ -25,6 +36,11 @@ int fault(MPI_Comm comm) {
 }  // namespace
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  if (strikes("stop in init")) raise(SIGSTOP);
+  if (strikes("kill in init")) {
+    sleep(2);  // the others have come: before that nobody of ours knows this rank
+    raise(SIGKILL);
+  }
   const int code = PMPI_Init_thread(argc, argv, required, provided);
   if (is_faulty("init_thread")) *provided = MPI_THREAD_SINGLE;
   return code;

@@ -2,40 +2,12 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "e2e/small_run.h"
+#include "e2e/faults.h"
 
 using namespace e2e;
 using Catch::Matchers::Contains;
 
 namespace {
-
-const SmallRun::Settings kEndless = {"run.steps=1000000", "eval.every=0"};
-
-SmallRun::Settings endless(const std::vector<std::string>& more) {
-  SmallRun::Settings settings = kEndless;
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
-
-// Until the run has logged a step; false if it ends before.
-bool wait_for_step(const SmallRun& run, Process& process) {
-  const std::string path = run.folder() / "out/metrics.jsonl";
-  while (process.running()) {
-    if (std::filesystem::exists(path) && std::filesystem::file_size(path) > 0) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
-}
-
-// The processes that mpirun started.
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> found;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(parent) + "/task")) {
-    std::istringstream children(read_file(task.path().string() + "/children"));
-    for (pid_t child = 0; children >> child;) found.push_back(child);
-  }
-  return found;
-}
 
 void expect_refused(const SmallRun& run, const Command& command, const std::vector<std::string>& words) {
   const std::vector<std::string> before = run.files();
@@ -197,43 +169,11 @@ TEST_CASE("a signal to one rank alone stops all of them") {
   CHECK(outcome.count_err_lines("stopped by a signal; nothing was saved") == 1);
 }
 
-TEST_CASE("a killed rank ends the whole job, non-zero, and leaves no process behind") {
-  const SmallRun run;
-  for (const std::size_t victim : {0U, 3U}) {
-    std::filesystem::remove_all(run.folder() / "out");
-    Process process(run.command(Ranks::processes, 4, endless({"parallel.tp=2", "parallel.pp=2"})));
-    REQUIRE(wait_for_step(run, process));
-    const std::vector<pid_t> ranks = children_of(process.pid());
-    REQUIRE(ranks.size() == 4);
-    kill(ranks[victim], SIGKILL);
-    const Outcome outcome = process.wait();
-    CHECK_FALSE(outcome.timed_out);
-    CHECK(outcome.exit_code != 0);
-    for (const pid_t rank : ranks) CHECK(ends_soon(rank));
-  }
-}
-
-TEST_CASE("a rank that hangs longer than run.watchdog_s ends the job, with what was waited for") {
-  const SmallRun run;
-  Process process(run.command(Ranks::processes, 2, endless({"parallel.pp=2", "run.watchdog_s=2"})));
-  REQUIRE(wait_for_step(run, process));
-  const std::vector<pid_t> ranks = children_of(process.pid());
-  REQUIRE(ranks.size() == 2);
-  kill(ranks[1], SIGSTOP);
-  const Outcome outcome = process.wait();
-  INFO(outcome.err);
-  CHECK_FALSE(outcome.timed_out);
-  CHECK(outcome.exit_code != 0);
-  CHECK(outcome.seconds < 30);
-  CHECK(outcome.count_err_lines("waits for rank 1: nothing came for 2 s") == 1);
-  CHECK(outcome.count_err_lines("step ") == 1);
-}
-
 TEST_CASE("idle compute threads spin for a bounded time, unless the user has chosen") {
   const SmallRun run;
   for (const std::string choice : {"", "OMP_WAIT_POLICY=active", "GOMP_SPINCOUNT=77"}) {
     std::filesystem::remove_all(run.folder() / "out");
-    Command command = run.command(Ranks::threads, 1, kEndless);
+    Command command = run.command(Ranks::threads, 1, endless());
     if (!choice.empty()) command.environment = {choice};
     Process process(command);
     REQUIRE(wait_for_step(run, process));

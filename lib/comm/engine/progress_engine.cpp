@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "comm/engine/cpu_relax.h"
-#include "core/clock.h"
 
 namespace hpt {
 namespace {
@@ -14,6 +13,7 @@ constexpr int kLooksBeforeSleep = 2000;  // some 50 us
 constexpr double kLongestSleep = 0.1;    // how late a deadline may be noticed
 constexpr double kFirstPoll = 20e-6;
 constexpr double kLongestPoll = 1e-3;
+constexpr double kLookForLife = 0.05;  // between two looks at whom is waited for
 
 }  // namespace
 
@@ -31,7 +31,16 @@ bool Op::done() {
 }
 
 ProgressEngine::ProgressEngine(HostSignals signals, const EngineOptions& options)
-    : signals_(std::move(signals)), options_(options) {}
+    : signals_(std::move(signals)),
+      options_(options),
+      status_(options_.board ? &options_.board->of(options_.world_rank) : &unwatched_) {
+  set_deadline(options_.deadline_s);
+}
+
+void ProgressEngine::set_deadline(double seconds) {
+  options_.deadline_s = seconds;
+  status_->deadline_s.store(seconds, std::memory_order_relaxed);
+}
 
 Work ProgressEngine::start(std::shared_ptr<Op> op) {
   op->complete_ = false;
@@ -57,16 +66,36 @@ void ProgressEngine::move_started() {
   std::erase_if(started_, [](const std::shared_ptr<Op>& op) { return op->complete(); });
 }
 
+struct ProgressEngine::Wait {
+  AwakeTime time;           // since the last sign of life
+  std::uint64_t signs = 0;  // as StatusBoard counts them
+  double next_look_s = 0;
+};
+
 void ProgressEngine::wait(Op& op) {
   if (op.complete()) return;
-  const double started = seconds_now();
+  Wait wait;
+  const OpLabel label = op.label();
+  const ShownWait shown(*status_, label.op, label.group);
   for (int round = 0;; ++round) {
     const std::uint32_t seen = signals_.bells[static_cast<std::size_t>(signals_.own)]->rings.load();
     progress();
     if (op.complete()) return;
-    check_deadline(op, started);
+    look_for_life(op, wait);
+    check_deadline(op, wait.time.seconds());
     pause(seen, round);
   }
+}
+
+// The deadline counts from the last sign of life of the rank that is waited for in the end: one that is slow,
+// but goes on, is no failure.
+void ProgressEngine::look_for_life(const Op& op, Wait& wait) {
+  wait.time.look();
+  if (!options_.board || wait.time.seconds() < wait.next_look_s) return;
+  status_->waits_for.store(op.label().waits_for, std::memory_order_relaxed);
+  const std::uint64_t signs = options_.board->signs_of_life(options_.world_rank);
+  if (std::exchange(wait.signs, signs) != signs) wait.time.restart();
+  wait.next_look_s = wait.time.seconds() + kLookForLife;
 }
 
 void ProgressEngine::give_up_started() {
@@ -94,12 +123,14 @@ void ProgressEngine::pause(std::uint32_t seen, int round) {
   sleep_until_rung(bell, seen, std::min(kLongestSleep, options_.deadline_s));
 }
 
-void ProgressEngine::check_deadline(const Op& op, double started) {
-  if (seconds_now() - started < options_.deadline_s) return;
+void ProgressEngine::check_deadline(const Op& op, double waited_s) {
+  if (waited_s < options_.deadline_s) return;
   const std::string what = op.describe();
+  const std::string culprit =
+      options_.board ? options_.board->explain(options_.world_rank, options_.deadline_s) : "";
   give_up_started();
-  fail(ErrorKind::runtime, "rank {}: {}: nothing came for {} s", options_.world_rank, what,
-       options_.deadline_s);
+  fail(ErrorKind::runtime, "{}{}rank {}: {}: nothing came for {} s", culprit, culprit.empty() ? "" : "; ",
+       options_.world_rank, what, options_.deadline_s);
 }
 
 void ProgressEngine::abort() {

@@ -12,12 +12,21 @@
 #include <thread>
 #include <vector>
 
+#include "comm/control/status_board.h"
+#include "comm/engine/awake_time.h"
 #include "comm/engine/doorbell.h"
 #include "comm/process_group.h"
 
 namespace hpt {
 
 class ProgressEngine;
+
+// Whom an op waits for, for those who watch this rank.
+struct OpLabel {
+  std::string_view op;                  // "all_reduce"
+  std::string_view group;               // its name
+  int waits_for = RankStatus::kNobody;  // world rank, where one is known
+};
 
 // One started op. Its transport moves it.
 class Op : public WorkState {
@@ -31,6 +40,7 @@ class Op : public WorkState {
   virtual bool advance() = 0;
   // For the deadline's message: "tp: all_reduce (sum) of 12 f32 waits for rank 3".
   virtual std::string describe() const = 0;
+  virtual OpLabel label() const = 0;
   // News of it rings no doorbell: it has to be looked at again and again.
   virtual bool needs_polling() const { return false; }
 
@@ -60,6 +70,8 @@ struct EngineOptions {
   int world_rank = 0;
   double deadline_s = 0;  // longest wait for one op
   bool spins = false;     // every rank of the host has a core
+  // Where the ranks of the job say what they do; null: nobody watches.
+  std::shared_ptr<StatusBoard> board = nullptr;
 };
 
 class ProgressEngine {
@@ -77,8 +89,9 @@ class ProgressEngine {
 
   void ring_peer(int place_on_host) { ring(*signals_.bells[static_cast<std::size_t>(place_on_host)]); }
   int world_rank() const { return options_.world_rank; }
-  void set_deadline(double seconds) { options_.deadline_s = seconds; }
+  void set_deadline(double seconds);
   double deadline() const { return options_.deadline_s; }
+  RankStatus& status() { return *status_; }
 
   // Safe from any thread.
   void abort();
@@ -93,12 +106,16 @@ class ProgressEngine {
   void move_started();
   void pause(std::uint32_t seen, int round);
   bool polls() const;
-  void check_deadline(const Op& op, double started);
+  struct Wait;
+  void look_for_life(const Op& op, Wait& wait);
+  void check_deadline(const Op& op, double waited_s);
   void throw_if_aborted();
   void give_up_and_tell();
 
   HostSignals signals_;
   EngineOptions options_;
+  RankStatus unwatched_;  // for an engine without a board
+  RankStatus* status_;
   std::vector<std::shared_ptr<Op>> started_;  // in the order of their start
   std::shared_ptr<Op> background_;
   std::function<void()> on_abort_;

@@ -35,9 +35,19 @@ Launcher read(const Variables& names, const Variable& variable) {
   return found;
 }
 
-}  // namespace
+// What the launcher calls this start of the program.
+std::string job_of(const Variable& variable) {
+  const auto text = [&](const char* name) -> std::string {
+    const char* value = variable(name);
+    return value == nullptr ? "" : value;
+  };
+  if (const std::string space = text("PMIX_NAMESPACE"); !space.empty()) return "pmix " + space;
+  if (const std::string step = text("SLURM_STEP_ID"); !step.empty())
+    return "slurm " + text("SLURM_JOB_ID") + "." + step;
+  return "";
+}
 
-Launcher find_launcher(const Variable& variable) {
+Launcher find_rank(const Variable& variable) {
   const bool slurm_step = variable("SLURM_STEP_ID") != nullptr && variable("SLURM_PROCID") != nullptr;
   if (variable("OMPI_COMM_WORLD_RANK") != nullptr)
     return read({"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, variable);
@@ -49,6 +59,16 @@ Launcher find_launcher(const Variable& variable) {
   Launcher found = slurm_step ? read({"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}, variable)
                               : read({"mpiexec", "PMI_RANK", "PMI_SIZE"}, variable);
   if (slurm_step) found.no_peers = "its ranks cannot find each other without PMIx (try srun --mpi=pmix)";
+  return found;
+}
+
+}  // namespace
+
+Launcher find_launcher(const Variable& variable) {
+  Launcher found = find_rank(variable);
+  found.job = job_of(variable);
+  if (const char* here = variable("OMPI_COMM_WORLD_LOCAL_SIZE"))
+    found.ranks_here = number_of("OMPI_COMM_WORLD_LOCAL_SIZE", here);
   return found;
 }
 

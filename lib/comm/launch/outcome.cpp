@@ -56,6 +56,7 @@ Outcome run_caught(RankContext& context, const std::function<void(RankContext&)>
 
 Outcome run_rank(RankContext& context, const std::function<void(RankContext&)>& body) {
   Outcome outcome = run_caught(context, body);
+  if (outcome.failed() && context.status != nullptr) context.status->end = RankEnd::failed;
   if (outcome.failed() && context.world != nullptr) context.world->abort();
   return outcome;
 }

@@ -19,7 +19,8 @@ struct Outcome {
   bool failed() const { return kind != OutcomeKind::done && kind != OutcomeKind::stopped; }
 };
 
-// Runs body; what it throws becomes the outcome, and a failure aborts the world, if there is one by then.
+// Runs body; what it throws becomes the outcome. A failure is shown in the status and aborts the world, if
+// there is one by then.
 Outcome run_rank(RankContext& context, const std::function<void(RankContext&)>& body);
 
 // Exit code of a rank's outcome on its own.

@@ -18,6 +18,7 @@ std::atomic<bool> stop_signal_came = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 constexpr int kNoRank = -1;
 thread_local int running_rank = kNoRank;
+thread_local RankStatus* running_status = nullptr;
 
 extern "C" void note_stop(int) {
   stop_signal_came = true;
@@ -25,6 +26,7 @@ extern "C" void note_stop(int) {
 
 void refuse_exit() {
   if (running_rank == kNoRank) return;
+  running_status->end = RankEnd::failed;
   std::fprintf(stderr, "rank %d: exit() was called in the middle of the run\n", running_rank);
   std::fflush(nullptr);
   _exit(1);
@@ -44,8 +46,9 @@ void install_stop_handlers() {
   for (int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaction(signal, &action, nullptr);
 }
 
-RunningRank::RunningRank(int rank) {
+RunningRank::RunningRank(int rank, RankStatus& status) {
   [[maybe_unused]] static const int registered = std::atexit(refuse_exit);
+  running_status = &status;
   running_rank = rank;
 }
 

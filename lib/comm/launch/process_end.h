@@ -2,6 +2,8 @@
 // by a call of exit() somewhere in the middle of the run.
 #pragma once
 
+#include "telemetry/rank_status.h"
+
 namespace hpt {
 
 // SIGTERM, SIGINT and SIGUSR1 set what stop_requested() tells. For the life of the process.
@@ -11,7 +13,8 @@ void install_stop_handlers();
 // the process with 1, whatever exit() was called with: the other ranks could not go on.
 class RunningRank {
  public:
-  explicit RunningRank(int rank);
+  // `status`: outlives this, and is told the failure.
+  RunningRank(int rank, RankStatus& status);
   ~RunningRank();
   RunningRank(const RunningRank&) = delete;
   RunningRank& operator=(const RunningRank&) = delete;

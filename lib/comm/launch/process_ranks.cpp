@@ -4,9 +4,12 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <random>
 #include <thread>
 #include <vector>
 
+#include "comm/control/control_channel.h"
+#include "comm/engine/awake_time.h"
 #include "comm/launch/outcome.h"
 #include "comm/launch/process_end.h"
 #include "comm/launch/rank_runners.h"
@@ -39,12 +42,13 @@ std::optional<std::vector<OutcomeKind>> collect(const MpiComm& comm, OutcomeKind
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallgather(&kind, 1, MPI_INT, kinds.data(), 1, MPI_INT, comm.get(), &request),
             "the ranks' last vote");
-  const double start = seconds_now();
+  AwakeTime waited;
   for (int round = 0;; ++round) {
     int all = 0;
     check_mpi(MPI_Test(&request, &all, MPI_STATUS_IGNORE), "the ranks' last vote");
     if (all != 0) break;
-    if (seconds_now() - start > timeout_s) return std::nullopt;
+    waited.look();
+    if (waited.seconds() > timeout_s) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::microseconds(std::min(50 * (round + 1), 2000)));
   }
   std::vector<OutcomeKind> result;
@@ -73,8 +77,9 @@ bool has_the_word(const RankContext& context) {
 
 // Ends ranks that compute or are stuck. One that was aborted leaves the word, and the end,
 // to the one that failed.
-[[noreturn]] void end_job(const RankContext& context, const Outcome& own) {
-  if (own.kind != OutcomeKind::aborted && has_the_word(context))
+[[noreturn]] void end_job(const RankContext& context, const StatusBoard& board, const Outcome& own) {
+  board.of(context.rank).end = RankEnd::failed;
+  if (own.kind != OutcomeKind::aborted && has_the_word(context) && board.claim_word(Teller::rank))
     print_line(own.message);
   else
     std::this_thread::sleep_for(std::chrono::duration<double>(kGrace));
@@ -84,75 +89,128 @@ bool has_the_word(const RankContext& context) {
 
 // The code all ranks end with. A rank that is done waits for the others as for any peer,
 // a failed one less long.
-int vote(const MpiComm& comm, const RankContext& context, Outcome own, double deadline_s) {
+int vote(const MpiComm& comm, const RankContext& context, const StatusBoard& board, Outcome own) {
+  RankStatus& status = board.of(context.rank);
+  const double deadline_s = status.deadline_s;
+  const ShownWait shown(status, "the last vote", "");
   double timeout = own.failed() ? kGrace : deadline_s;
   if (own.kind == OutcomeKind::aborted) timeout *= 2;
   const auto outcomes = collect(comm, own.kind, timeout);
   if (!outcomes) {
-    if (!own.failed())
-      own = {OutcomeKind::runtime,
-             format("rank {}: the others did not come to the end in {} s", context.rank, timeout)};
-    end_job(context, own);
+    if (!own.failed()) {
+      const std::string culprit = board.explain(context.rank, timeout);
+      own = {OutcomeKind::runtime, format("rank {}: the others did not come to the end in {} s{}{}",
+                                          context.rank, timeout, culprit.empty() ? "" : ": ", culprit)};
+    }
+    end_job(context, board, own);
   }
   const Verdict verdict = agree(*outcomes);
-  if (verdict.speaker == context.rank) print_line(own.message);
+  if (verdict.speaker == context.rank && board.claim_word(Teller::rank)) print_line(own.message);
   return verdict.code;
 }
 
-void place_on_host(const MpiComm& all, RankContext& context) {
+// Returns the world rank of the first rank on this host.
+int place_on_host(const MpiComm& all, RankContext& context) {
   MPI_Comm host = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(all.get(), MPI_COMM_TYPE_SHARED, context.rank, MPI_INFO_NULL, &host),
             "finding the ranks of this host");
   MPI_Comm_rank(host, &context.local_rank);
   MPI_Comm_size(host, &context.ranks_on_host);
   context.cores_on_host = count_cores(host);
+  int first = context.rank;
+  check_mpi(MPI_Bcast(&first, 1, MPI_INT, 0, host), "finding the ranks of this host");
   MPI_Comm_free(&host);
+  return first;
+}
+
+std::uint64_t new_key() {
+  std::random_device random;
+  return (static_cast<std::uint64_t>(random()) << 32U) + random();
+}
+
+// The monitors of several hosts find each other: the first rank of each listens, and all ranks know where.
+void link_hosts(const MpiComm& all, const RankContext& context, int first_on_host, ControlChannel& control) {
+  if (context.ranks_on_host == context.world_size) return;
+  HostLinksOptions options{control.board(), context.rank, {}, -1, new_key()};
+  HostAddress own{first_on_host, 0, own_addresses()};
+  if (context.local_rank == 0) options.listener = listen_anywhere(own.port);
+  options.addresses.resize(static_cast<std::size_t>(context.world_size));
+  check_mpi(
+      MPI_Allgather(&own, sizeof(own), MPI_BYTE, options.addresses.data(), sizeof(own), MPI_BYTE, all.get()),
+      "telling where the hosts listen");
+  check_mpi(MPI_Bcast(&options.key, 1, MPI_UINT64_T, 0, all.get()), "naming the job");
+  control.monitor().add(std::make_unique<HostLinks>(std::move(options)));
+}
+
+void make_world(RankContext& rank, std::optional<MpiComm>& votes, std::unique_ptr<ProcessGroup>& world,
+                ControlChannel& control) {
+  const ShownWait shown(control.status(), "the meeting of all ranks", "");
+  votes.emplace(MPI_COMM_WORLD);
+  link_hosts(*votes, rank, place_on_host(*votes, rank), control);
+  world = make_mpi_world(control.status().deadline_s, control.board());
+  rank.world = world.get();
 }
 
 // What a rank needs before the run can fail like the run itself.
-int run_with_mpi(RankContext& context, std::unique_ptr<ProcessGroup>& world, double deadline_s,
+int run_with_mpi(RankContext& context, std::unique_ptr<ProcessGroup>& world, ControlChannel& control,
                  const std::function<void(RankContext&)>& body) {
   std::optional<MpiComm> votes;
   Outcome outcome;
   {
-    const RunningRank running(context.rank);
+    const RunningRank running(context.rank, control.status());
     outcome = run_rank(context, [&](RankContext& rank) {
-      votes.emplace(MPI_COMM_WORLD);
-      place_on_host(*votes, rank);
-      world = make_mpi_world(deadline_s);
-      rank.world = world.get();
+      make_world(rank, votes, world, control);
       body(rank);
     });
   }
-  if (!votes) end_job(context, outcome);
+  if (!votes) end_job(context, *control.board(), outcome);
   try {
-    return vote(*votes, context, std::move(outcome), world ? world->deadline() : deadline_s);
+    control.status().enter(RunPhase::end, control.status().step);
+    return vote(*votes, context, *control.board(), std::move(outcome));
   } catch (const Error& error) {
-    end_job(context, {OutcomeKind::runtime, format("rank {}: {}", context.rank, error.what())});
+    end_job(context, *control.board(),
+            {OutcomeKind::runtime, format("rank {}: {}", context.rank, error.what())});
   }
+}
+
+ControlOptions options_of(const Launcher& launcher, int rank, int world_size, double deadline_s) {
+  return {launcher.job, rank, world_size, launcher.ranks_here, deadline_s};
 }
 
 }  // namespace
 
 int run_as_processes(const Launcher& launcher, double deadline_s,
                      const std::function<void(RankContext&)>& body) {
+  std::optional<ControlChannel> control;
+  if (launcher.size > 0) control.emplace(options_of(launcher, launcher.rank, launcher.size, deadline_s));
   int provided = 0;
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  {
+    RankStatus unwatched;
+    const ShownWait shown(control ? control->status() : unwatched, "MPI_Init", "");
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // we tell what fails, and end the job
   RankContext context;
   MPI_Comm_rank(MPI_COMM_WORLD, &context.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &context.world_size);
   context.origin =
       launcher.size == 0 ? format("{} -n {}", launcher.command, context.world_size) : launcher.command;
+  if (!control) control.emplace(options_of(launcher, context.rank, context.world_size, deadline_s));
+  context.status = &control->status();
   const std::string fault = find_fault(launcher, provided, context.world_size);
+  if (!fault.empty()) context.status->end = RankEnd::failed;
   std::unique_ptr<ProcessGroup> world;
-  const int code = fault.empty() ? run_with_mpi(context, world, deadline_s, body) : refuse(launcher, fault);
+  const int code = fault.empty() ? run_with_mpi(context, world, *control, body) : refuse(launcher, fault);
   // After a failure, what is half done must not meet freed memory while MPI ends.
   if (code == 0) {
     context.kept.reset();
     world.reset();
   }
-  MPI_Finalize();
+  {
+    const ShownWait shown(control->status(), "MPI_Finalize", "");
+    MPI_Finalize();
+  }
+  if (control->status().end == RankEnd::none) control->status().end = RankEnd::done;
   return code;
 }
 

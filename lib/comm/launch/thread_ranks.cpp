@@ -56,7 +56,8 @@ class Finish {
 };
 
 RankContext context_of(int rank, int num_ranks, const std::string& origin, ProcessGroup* world) {
-  return {rank, num_ranks, rank, num_ranks, num_cores(allowed_cores()), origin, world, nullptr};
+  return {rank,  num_ranks,        rank,   num_ranks, num_cores(allowed_cores()), origin,
+          world, &world->status(), nullptr};
 }
 
 }  // namespace
@@ -66,9 +67,11 @@ int run_as_threads(int num_ranks, const std::string& origin, double deadline_s,
   const auto worlds = make_thread_worlds(num_ranks, deadline_s);
   Finish finish(num_ranks);
   auto run = [&](int rank) {
-    const RunningRank running(rank);
     RankContext context = context_of(rank, num_ranks, origin, worlds[static_cast<std::size_t>(rank)].get());
-    finish.tell(rank, run_rank(context, body));
+    const RunningRank running(rank, *context.status);
+    Outcome outcome = run_rank(context, body);
+    if (!outcome.failed()) context.status->end = RankEnd::done;
+    finish.tell(rank, std::move(outcome));
   };
   if (num_ranks == 1) {  // the main thread is as good as another
     run(0);

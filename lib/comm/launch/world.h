@@ -20,6 +20,7 @@ struct RankContext {
   int cores_on_host = 1;  // that its ranks may run on, together
   std::string origin;     // how messages call the launcher: "mpirun -n 8", "--local 4"
   ProcessGroup* world = nullptr;
+  RankStatus* status = nullptr;  // the world's, and there before it
   // Whatever memory the body communicates with: a rank that fails leaves transfers half done, which may touch
   // it until the job has ended.
   std::shared_ptr<void> kept;

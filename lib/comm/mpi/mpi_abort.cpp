@@ -22,6 +22,7 @@ class AbortListener final : public Op {
     return false;
   }
   std::string describe() const override { return "the abort of the world"; }
+  OpLabel label() const override { return {}; }
 
  private:
   ProgressEngine& engine_;

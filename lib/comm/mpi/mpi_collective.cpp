@@ -55,11 +55,24 @@ bool MpiCollective::advance() {
   return false;
 }
 
+// The first that has not come; size() if all have, or nobody knows.
+int MpiCollective::late_member() const {
+  if (!begun_ || agreed_) return size();
+  const auto late = std::find_if(headers_.begin(), headers_.end(),
+                                 [](const OpHeader& theirs) { return theirs.num_elements == kNotCome; });
+  return static_cast<int>(late - headers_.begin());
+}
+
+OpLabel MpiCollective::label() const {
+  const int late = late_member();
+  return {name_of(header_.kind), members_->members.name,
+          late < size() ? members_->world_rank(late) : RankStatus::kNobody};
+}
+
 std::string MpiCollective::describe() const {
   std::string cause = begun_ ? "data" : "an earlier op";
-  for (int member = size(); begun_ && !agreed_ && member-- > 0;)
-    if (headers_[static_cast<std::size_t>(member)].num_elements == kNotCome)
-      cause = format("rank {}", members_->world_rank(member));
+  const int late = late_member();
+  if (late < size()) cause = format("rank {}", members_->world_rank(late));
   return format("group {}: {} waits for {}", members_->members.name, to_string(header_), cause);
 }
 

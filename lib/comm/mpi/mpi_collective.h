@@ -17,6 +17,7 @@ class MpiCollective final : public Op {
 
   bool advance() override;
   std::string describe() const override;
+  OpLabel label() const override;
   bool needs_polling() const override { return true; }
   void cancel() noexcept override;
   void settle() noexcept override;
@@ -29,6 +30,7 @@ class MpiCollective final : public Op {
 
   void begin();
   void check_headers() const;
+  int late_member() const;
   bool talks_with(int member) const;  // about headers
 
   // One step: everybody's sends and receives, then what is done with what came.

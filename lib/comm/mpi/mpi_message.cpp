@@ -55,6 +55,10 @@ void MpiMessage::check_sent() const {
        members_->members.name, to_string(header_), to_string(sent_), members_->world_rank(peer_));
 }
 
+OpLabel MpiMessage::label() const {
+  return {name_of(header_.kind), members_->members.name, members_->world_rank(peer_)};
+}
+
 std::string MpiMessage::describe() const {
   return format("group {}: {} waits for rank {}", members_->members.name, to_string(header_),
                 members_->world_rank(peer_));

@@ -20,6 +20,7 @@ class MpiMessage final : public Op {
 
   bool advance() override;
   std::string describe() const override;
+  OpLabel label() const override;
   bool needs_polling() const override { return true; }
   void cancel() noexcept override;
   void settle() noexcept override;

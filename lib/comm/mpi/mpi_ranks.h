@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/control/status_board.h"
 #include "comm/process_group.h"
 #include "comm/shared_memory/region.h"
 
@@ -16,7 +17,8 @@ namespace hpt {
 struct MpiWorldOptions {
   double deadline_s = 600;
   int ranks_per_host = 0;  // n > 0: treat ranks [k*n, (k+1)*n) as host k, wherever they are (for tests)
-  std::size_t window_limit = ~std::size_t{0};  // bytes of /dev/shm that may be taken
+  std::shared_ptr<StatusBoard> board = nullptr;  // see make_mpi_world
+  std::size_t window_limit = ~std::size_t{0};    // bytes of /dev/shm that may be taken
 };
 
 // World group over `comm`, called by all its ranks; one of them prints a line where /dev/shm is too small

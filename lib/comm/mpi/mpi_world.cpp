@@ -42,8 +42,9 @@ Membership world_members(const std::vector<Introduction>& all, int rank) {
 std::unique_ptr<ProcessGroup> make_mpi_world_over(MPI_Comm comm, const MpiWorldOptions& options) {
   const auto world = std::make_shared<MpiComm>(comm);
   const MpiHost found = make_mpi_host(*world, options);
-  const auto host = std::make_shared<HostRank>(found.region, found.place,
-                                               EngineOptions{world->rank(), options.deadline_s, found.spins});
+  const auto host = std::make_shared<HostRank>(
+      found.region, found.place,
+      EngineOptions{world->rank(), options.deadline_s, found.spins, options.board});
   const bool spans_hosts = found.region.shape().num_ranks < world->size();
   const std::size_t block = spans_hosts ? 0 : host->make_member_block(world->size());
   const auto all = introduce(*world, {found.leader, found.place, !found.lack.empty(), block});
@@ -66,9 +67,10 @@ std::unique_ptr<ProcessGroup> make_mpi_world_over(MPI_Comm comm, const MpiWorldO
       std::make_shared<MpiMembers>(MpiMembers{std::move(members), shared_rank, 1}));
 }
 
-std::unique_ptr<ProcessGroup> make_mpi_world(double deadline_s) {
+std::unique_ptr<ProcessGroup> make_mpi_world(double deadline_s, std::shared_ptr<StatusBoard> board) {
   MpiWorldOptions options;
   options.deadline_s = deadline_s;
+  options.board = std::move(board);
   return make_mpi_world_over(MPI_COMM_WORLD, options);
 }
 

@@ -4,11 +4,13 @@
 
 #include <memory>
 
+#include "comm/control/status_board.h"
 #include "comm/process_group.h"
 
 namespace hpt {
 
-// World group over MPI_COMM_WORLD; MPI is initialised already.
-std::unique_ptr<ProcessGroup> make_mpi_world(double deadline_s);
+// World group over MPI_COMM_WORLD; MPI is initialised already. `board`: where the ranks say what they do;
+// null: nobody watches.
+std::unique_ptr<ProcessGroup> make_mpi_world(double deadline_s, std::shared_ptr<StatusBoard> board = nullptr);
 
 }  // namespace hpt

@@ -23,6 +23,7 @@ class RecordingGroup final : public CheckedGroup {
   }
   void set_deadline(double) override {}  // nothing is waited for
   double deadline() const override { return 0; }
+  RankStatus& status() override { return status_; }
   void abort() override {}
 
  private:
@@ -43,6 +44,7 @@ class RecordingGroup final : public CheckedGroup {
   int rank_;
   int size_;
   std::shared_ptr<Recording> recording_;
+  RankStatus status_;
 };
 
 }  // namespace

@@ -36,6 +36,10 @@ void SharedMessage::set(const MessageCall& call) {
   num_done_ = 0;
 }
 
+OpLabel SharedMessage::label() const {
+  return {name_of(call_.header.kind), members_->name(), members_->world_rank(call_.peer)};
+}
+
 std::string SharedMessage::describe() const {
   return format("group {}: {} waits for rank {}", members_->name(), to_string(call_.header),
                 members_->world_rank(call_.peer));

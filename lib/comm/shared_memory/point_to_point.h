@@ -23,6 +23,7 @@ class SharedMessage : public Op {
 
   void set(const MessageCall& call);
   std::string describe() const final;
+  OpLabel label() const final;
 
  protected:
   Turns& turns() { return (*turns_)[static_cast<std::size_t>(call_.peer)]; }

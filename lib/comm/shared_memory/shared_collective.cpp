@@ -45,7 +45,8 @@ bool SharedCollective::advance() {
   return finished_ == num_pieces_;
 }
 
-std::string SharedCollective::describe() const {
+// Whom the next piece waits for; size() if nobody is known.
+int SharedCollective::late_member() const {
   int late = members_->size();
   if (staged_ > finished_) {
     const bool slices = reduced_ > finished_ && by_slices(finished_);
@@ -54,6 +55,17 @@ std::string SharedCollective::describe() const {
   } else if (group_piece(staged_) >= MemberBlock::kSlots) {
     late = members_->first_behind(&MemberBlock::finished, group_piece(staged_) + 1 - MemberBlock::kSlots);
   }
+  return late;
+}
+
+OpLabel SharedCollective::label() const {
+  const int late = late_member();
+  return {name_of(call_.header.kind), members_->name(),
+          late < members_->size() ? members_->world_rank(late) : RankStatus::kNobody};
+}
+
+std::string SharedCollective::describe() const {
+  const int late = late_member();
   const std::string cause =
       late < members_->size() ? format("rank {}", members_->world_rank(late)) : "an earlier op";
   return format("group {}: {} waits for {}", members_->name(), to_string(call_.header), cause);

@@ -26,6 +26,7 @@ class SharedCollective final : public Op {
 
   bool advance() override;
   std::string describe() const override;
+  OpLabel label() const override;
 
  private:
   struct Range {
@@ -51,6 +52,7 @@ class SharedCollective final : public Op {
   void gather(std::uint64_t piece);
   void copy_slices(std::uint64_t piece);
 
+  int late_member() const;
   bool is_root() const { return call_.header.root == members_->rank(); }
   std::size_t bytes(std::size_t num_elements) const { return num_elements * size_of(call_.header.dtype); }
 

@@ -31,14 +31,17 @@ Membership membership_of(int rank, int size) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<ProcessGroup>> make_thread_worlds(int size, double deadline_s) {
+std::vector<std::unique_ptr<ProcessGroup>> make_thread_worlds(int size, double deadline_s,
+                                                              std::shared_ptr<StatusBoard> board) {
   HPT_REQUIRE(size > 0);
+  if (!board) board = make_private_board(size);
+  for (int rank = 0; rank < size; ++rank) board->join_as_thread(rank);
   const Region region = make_private_region(shape_for(size));
   const bool spins = size <= num_cores(allowed_cores());
   std::vector<std::shared_ptr<HostRank>> hosts;
   std::vector<std::size_t> blocks;
   for (int rank = 0; rank < size; ++rank) {
-    hosts.push_back(std::make_shared<HostRank>(region, rank, EngineOptions{rank, deadline_s, spins}));
+    hosts.push_back(std::make_shared<HostRank>(region, rank, EngineOptions{rank, deadline_s, spins, board}));
     blocks.push_back(hosts.back()->make_member_block(size));
   }
   std::vector<std::unique_ptr<ProcessGroup>> worlds;

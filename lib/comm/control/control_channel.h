@@ -1,0 +1,40 @@
+// ControlChannel: what one process of a job launched as processes has beside MPI, from before MPI's start to
+// after its end: the board on which its rank says what it does, and the monitor that watches the others.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/control/monitor.h"
+#include "comm/control/node_page.h"
+
+namespace hpt {
+
+struct ControlOptions {
+  std::string job;  // see NodePage
+  int rank = 0;
+  int world_size = 1;
+  int ranks_here = 0;     // as the launcher says; 0: unknown
+  double deadline_s = 0;  // until the run sets its own
+};
+
+class ControlChannel {
+ public:
+  explicit ControlChannel(const ControlOptions& options)
+      : page_(options.job, options.world_size), rank_(options.rank) {
+    status().deadline_s = options.deadline_s;
+    board()->join_as_process(rank_);
+    monitor_.emplace(MonitorOptions{board(), rank_, options.ranks_here == options.world_size});
+  }
+
+  const std::shared_ptr<StatusBoard>& board() const { return page_.board(); }
+  RankStatus& status() const { return board()->of(rank_); }
+  Monitor& monitor() { return *monitor_; }
+
+ private:
+  NodePage page_;
+  int rank_;
+  std::optional<Monitor> monitor_;
+};
+
+}  // namespace hpt

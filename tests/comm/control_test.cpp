@@ -1,0 +1,113 @@
+// The board on which ranks say what they do, and how waiting ranks read it.
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+#include "comm/control/node_page.h"
+#include "comm/control/process_probe.h"
+#include "comm/engine/awake_time.h"
+#include "e2e/run_binary.h"
+#include "support/ranks.h"
+
+namespace hpt {
+namespace {
+
+void sleep_for(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+TEST_CASE("the processes of one job have one page, those of another another") {
+  const std::string job = format("control_test {}", getpid());
+  {
+    const NodePage first(job, 3);
+    const NodePage second(job, 3);
+    const NodePage other(job + " other", 3);
+    first.board()->of(2).enter(RunPhase::step, 7);
+    CHECK(second.board()->of(2).step == 7);
+    CHECK(other.board()->of(2).step == 0);
+    CHECK(second.board()->claim_word(Teller::rank));
+    CHECK_FALSE(first.board()->claim_word(Teller::monitor));
+    CHECK(first.board()->teller() == Teller::rank);
+  }
+  const NodePage later(job, 3);
+  CHECK(later.board()->of(2).step == 0);
+}
+
+TEST_CASE("a page of another size, as of another program, is not taken") {
+  const std::string job = format("control_test size {}", getpid());
+  const NodePage first(job, 3);
+  const NodePage second(job, 4);
+  first.board()->of(2).enter(RunPhase::step, 7);
+  CHECK(second.board()->of(2).step == 0);
+}
+
+TEST_CASE("a process is running, stopped or gone") {
+  const e2e::Process process({{"sleep", "60"}});
+  const pid_t pid = process.pid();
+  const std::uint64_t born = birth_of(pid);
+  const auto becomes = [&](ProcessState state) {
+    for (int i = 0; i < 1000 && state_of(pid, born) != state; ++i) sleep_for(0.002);
+    return state_of(pid, born) == state;
+  };
+  CHECK(born > 0);
+  CHECK(becomes(ProcessState::running));
+  CHECK(state_of(pid, born + 1) == ProcessState::gone);  // another process with the same pid
+  kill(pid, SIGSTOP);
+  CHECK(becomes(ProcessState::stopped));
+  kill(pid, SIGKILL);
+  CHECK(becomes(ProcessState::gone));  // a zombie still
+  CHECK(birth_of(0) == 0);
+}
+
+TEST_CASE("a rank that is slow but goes on is waited for beyond the deadline") {
+  testing::run_ranks(3, [](ProcessGroup& world) {
+    world.set_deadline(0.4);
+    if (world.rank() == 2)
+      for (int i = 0; i < 12; ++i) {
+        sleep_for(0.1);
+        world.status().act("forward", i);
+      }
+    if (world.rank() == 1) {  // in the middle of the chain
+      int x = 0;
+      world.recv({&x, DType::i32, {1}}, 2, {}).join();
+      world.send({&x, DType::i32, {1}}, 0, {}).join();
+    }
+    int x = 5;
+    if (world.rank() == 2) world.send({&x, DType::i32, {1}}, 1, {}).join();
+    if (world.rank() == 0) world.recv({&x, DType::i32, {1}}, 1, {}).join();
+  });
+}
+
+TEST_CASE("a thread that hangs is named, not the rank that waits for it, with its step and action") {
+  const auto failures = testing::failures_of({3, 0.5}, [](ProcessGroup& world) {
+    int x = 0;
+    if (world.rank() == 0) world.recv({&x, DType::i32, {1}}, 1, {}).join();
+    if (world.rank() == 1) world.recv({&x, DType::i32, {1}}, 2, {}).join();
+    world.status().enter(RunPhase::step, 3);
+    world.status().act("forward", 1);
+    sleep_for(1.5);
+  });
+  REQUIRE(!failures.empty());
+  for (const testing::RankFailure& failure : failures) {
+    if (failure.kind == ErrorKind::aborted) continue;
+    INFO(failure.message);
+    CHECK(failure.message.starts_with(
+        "rank 2: has been busy with one thing for 0.5 s, at step 3, forward of micro-batch 1; rank "));
+  }
+}
+
+TEST_CASE("time in which a thread did not look counts for a moment only") {
+  AwakeTime time;
+  sleep_for(0.05);
+  time.look();
+  CHECK(time.seconds() > 0.04);
+  time.restart();
+  sleep_for(1.3);
+  time.look();
+  CHECK(time.seconds() <= 1);
+}
+
+}  // namespace
+}  // namespace hpt
