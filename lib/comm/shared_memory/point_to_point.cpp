@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "comm/shared_memory/shared_copy.h"
+
 namespace hpt {
 namespace {
 
@@ -97,7 +99,7 @@ bool SharedSend::advance() {
     if (count == 0) return false;
     copy_around(ring, box.ring_bytes, written, count,
                 [&](char* to, std::uint64_t offset, std::uint64_t part) {
-                  std::memcpy(to, call_.data + num_done_ + offset, part);
+                  copy_to_shared(to, call_.data + num_done_ + offset, part);
                 });
     num_done_ += count;
     written += padded(count);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "comm/shared_memory/shared_copy.h"
 #include "core/reduce_kernel.h"
 
 namespace hpt {
@@ -116,12 +117,12 @@ void SharedCollective::copy_in(std::uint64_t piece) {
   if (kind == OpKind::broadcast && !is_root()) return;
   char* slot = members_->slot(members_->rank(), group_piece(piece));
   const char* in = call_.in + bytes(range.begin);
-  if (!by_slices(piece)) return copy(slot, in, bytes(range.count));
+  if (!by_slices(piece)) return copy_to_shared(slot, in, bytes(range.count));
   // Nobody else adds up the own slice.
   const Range own = slice_of(range, members_->rank());
   const std::size_t after = own.begin + own.count;
-  copy(slot, in, bytes(own.begin));
-  copy(slot + bytes(after), in + bytes(after), bytes(range.count - after));
+  copy_to_shared(slot, in, bytes(own.begin));
+  copy_to_shared(slot + bytes(after), in + bytes(after), bytes(range.count - after));
 }
 
 // The slot holds one part for each rank but the own.
@@ -130,8 +131,8 @@ void SharedCollective::copy_in_for_reduce_scatter(std::uint64_t piece) {
   char* slot = members_->slot(members_->rank(), group_piece(piece));
   for (std::size_t member = 0; member < sources_.size(); ++member)
     if (static_cast<int>(member) != members_->rank())
-      copy(slot + bytes(member * piece_elements_),
-           call_.in + bytes(member * call_.header.num_elements + range.begin), bytes(range.count));
+      copy_to_shared(slot + bytes(member * piece_elements_),
+                     call_.in + bytes(member * call_.header.num_elements + range.begin), bytes(range.count));
 }
 
 void SharedCollective::check_headers(std::uint64_t piece) const {
