@@ -1,6 +1,6 @@
-// Backend: small tables of function pointers, one an op family, filled under the same file names by
-// backend/cpu, backend/cuda and backend/meta. A layer calls ops through the table it was given and never asks
-// which one it is.
+// Backend: small tables of function pointers, one an op family. A layer calls ops through the table it was
+// given and never asks which one it is. backend/cpu fills it by a file a family, as backend/cuda will;
+// backend/meta, where an op is one check, by a single file.
 //
 // Rules for every op: tensors are contiguous and of the dtype of the first one unless the contract says
 // otherwise; the caller owns every buffer; nothing is allocated; an op works in the order of its Stream and,

@@ -1,5 +1,5 @@
-// Log: what the console shows and log.txt keeps. Made once by main and passed on; only rank 0's speaks. A
-// console or disk that fails never stops training.
+// Log: what the console shows and log.txt keeps. Each rank has one; only rank 0's speaks. A console
+// or disk that fails never stops training.
 #pragma once
 
 #include <memory>

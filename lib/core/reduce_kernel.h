@@ -1,6 +1,7 @@
 // The sums and maxima behind every reduction over ranks, in one fixed order: element i of the result is
 // ((x0[i] + x1[i]) + x2[i]) + ..., sources ascending, whatever the length or where a caller cuts it into
-// pieces. So its bits depend on the values alone.
+// pieces. So its bits depend on the values alone. It is no op of a Backend: comm, which needs it, may not
+// include backend.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // MeshLayout: the world's ranks as points of a grid with named axes. Pure: no communication. An axis more
-// (expert parallel, say) changes nothing here.
+// (expert parallel, say) changes nothing here. A fold is a set of axes taken together, such as dp x cp.
 #pragma once
 
 #include <span>

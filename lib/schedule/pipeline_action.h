@@ -30,7 +30,7 @@ enum class ActionKind : std::uint8_t {
   reduce_tied_start,
   reduce_tied_wait,  // the tied table over the first and last stage
   reduce_bucket_start,
-  reduce_bucket_wait,  // one bucket over the data-parallel fold
+  reduce_bucket_wait,  // one bucket over the ranks that sum gradients: dp x cp
 };
 
 struct PipelineAction {

@@ -1,6 +1,6 @@
 // PipelineSchedule: the action lists of all ranks of one pipeline, made from plain numbers. A schedule
-// function returns compute actions only; passes add communication and reductions; check() proves the whole
-// before it runs.
+// function returns compute actions only; passes add communication and reductions; check_schedule() proves the
+// whole before it runs. make_run_plan() (train/run_plan.h) puts them together.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The meta op tables, one a file of this folder; backend.cpp puts them together.
+// The meta op tables, all made in ops.cpp; backend.cpp puts them together.
 #pragma once
 
 #include "backend/backend.h"

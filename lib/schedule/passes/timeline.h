@@ -1,5 +1,5 @@
-// When each compute action runs, if actions take given times, messages none, and every rank works through its
-// list as soon as it may.
+// When each compute action would run, if actions took given times, messages none, and every rank worked
+// through its list as soon as it may. Predicted, not measured: what did run is in telemetry/timeline.h.
 #pragma once
 
 #include <vector>
