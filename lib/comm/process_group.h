@@ -91,6 +91,10 @@ class ProcessGroup {
   virtual void set_deadline(double seconds) = 0;
   virtual double deadline() const = 0;
 
+  // Memory that this rank holds for the exchange with others of its host, all its groups together. Some of it
+  // is taken at the first send to a peer.
+  virtual std::size_t exchange_bytes() const = 0;
+
   // What this rank does now, for those who watch it; written by the rank's own thread.
   virtual RankStatus& status() = 0;
 

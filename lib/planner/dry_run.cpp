@@ -82,7 +82,7 @@ DryRank measure(const DryRun& dry, int pp_rank) {
     for (int unit = chunk.begin; unit < chunk.end; ++unit)
       rank.num_parameters += count_parameters(dry.spec, unit);
   const MeasuredRank measured =
-      measure_rank(plan, rank.rank, cpu_backend(), Stream{dry.num_threads, nullptr});
+      measure_rank(plan, rank.rank, cpu_backend(), Stream{dry.num_threads}, {}, dry.ranks_per_node);
   rank.memory = measured.memory;
   for (const RecordedOp& op : measured.step.ops) add(rank.traffic, op);
   if (dry.spec.family != plan.spec.family) count_rows(rank, dry.spec, plan, pp_rank);
@@ -112,7 +112,7 @@ SimulatedTime simulate_units(const DryRun& dry) {
 
 const DryRank& DryRun::heaviest() const {
   return *std::max_element(ranks.begin(), ranks.end(), [](const DryRank& a, const DryRank& b) {
-    return a.memory.total() < b.memory.total();
+    return a.memory.arenas() < b.memory.arenas();
   });
 }
 

@@ -145,7 +145,7 @@ std::string stages_text(const DryRun& dry) {
     std::vector<std::string> chunks;
     for (const UnitRange& chunk : rank.chunks) chunks.push_back(units_text(dry.spec, chunk));
     table.add({format("{}", pp_rank), format("{}", rank.rank), grouped(rank.num_parameters),
-               grouped(rank.memory.total()), joined(chunks, "; ")});
+               grouped(rank.memory.arenas()), joined(chunks, "; ")});
   }
   return "\nstages: parameters over all tp ranks, a tied table with the embedding\n" + table.text();
 }
@@ -159,7 +159,8 @@ std::string memory_text(const DryRun& dry) {
   table.add({"optimizer", grouped(memory.optimizer)});
   table.add({"activations", grouped(memory.activations)});
   table.add({"workspace", grouped(memory.workspace)});
-  table.add({"total", grouped(memory.total())});
+  table.add({"total", grouped(memory.arenas())});
+  table.add({"beside it, for exchange", grouped(memory.exchange)});
   return format("\nmemory of the heaviest rank, {} ({} thread{}, {})\n", rank.rank, dry.num_threads,
                 dry.num_threads == 1 ? "" : "s", name_of(dry.plan.dtype)) +
          table.text();

@@ -1,5 +1,7 @@
 #include "train/measured_rank.h"
 
+#include <utility>
+
 namespace hpt {
 namespace {
 
@@ -11,9 +13,9 @@ std::size_t taken(const Arena& measured) {
 }  // namespace
 
 MeasuredRank measure_rank(const RunPlan& plan, int rank, const Backend& backend, const Stream& stream,
-                          const PlanOptions& options) {
+                          const PlanOptions& options, int ranks_per_host) {
   const auto recording = std::make_shared<Recording>();
-  const auto world = make_recording_world(rank, plan.mesh.world_size(), recording);
+  const auto world = make_recording_world(rank, plan.mesh.world_size(), recording, ranks_per_host);
   // Scratch sizes are those of the backend that will run.
   Backend sizes_only = meta_backend();
   sizes_only.attention.workspace_bytes = backend.attention.workspace_bytes;
@@ -24,19 +26,16 @@ MeasuredRank measure_rank(const RunPlan& plan, int rank, const Backend& backend,
   step.num_predicted = 1;
   engine.train_step(step, nothing);
   MeasuredRank measured;
-  measured.step = std::move(*recording);
-  recording->ops.clear();
+  measured.step.ops = std::exchange(recording->ops, {});
   engine.evaluate_batch(0, nothing);
   engine.sample({plan.config.model.seq_length, 1}, {}, nothing);
   const EngineArenas& arenas = engine.arenas();
-  measured.memory = {taken(arenas.parameters), taken(arenas.gradients), taken(arenas.optimizer),
-                     taken(arenas.activations), taken(arenas.workspace)};
+  measured.memory = {taken(arenas.parameters),  taken(arenas.gradients), taken(arenas.optimizer),
+                     taken(arenas.activations), taken(arenas.workspace), world->exchange_bytes()};
   return measured;
 }
 
-EngineArenas measured_arenas(const RunPlan& plan, int rank, const Backend& backend, const Stream& stream,
-                             const PlanOptions& options) {
-  const MemoryNeeds memory = measure_rank(plan, rank, backend, stream, options).memory;
+EngineArenas make_arenas(const MemoryNeeds& memory, const Backend& backend) {
   const EngineArenas names;
   auto sized = [&](const Arena& arena, std::size_t bytes) {
     return Arena(arena.name(), bytes, backend.memory);
@@ -44,6 +43,11 @@ EngineArenas measured_arenas(const RunPlan& plan, int rank, const Backend& backe
   return {sized(names.parameters, memory.parameters), sized(names.gradients, memory.gradients),
           sized(names.optimizer, memory.optimizer), sized(names.activations, memory.activations),
           sized(names.workspace, memory.workspace)};
+}
+
+EngineArenas measured_arenas(const RunPlan& plan, int rank, const Backend& backend, const Stream& stream,
+                             const PlanOptions& options) {
+  return make_arenas(measure_rank(plan, rank, backend, stream, options).memory, backend);
 }
 
 }  // namespace hpt

@@ -14,8 +14,10 @@ struct MemoryNeeds {
   std::size_t optimizer = 0;
   std::size_t activations = 0;
   std::size_t workspace = 0;
+  // Not an arena's: in the shared memory of the rank's host, where that has room for it.
+  std::size_t exchange = 0;
 
-  std::size_t total() const { return parameters + gradients + optimizer + activations + workspace; }
+  std::size_t arenas() const { return parameters + gradients + optimizer + activations + workspace; }
 };
 
 struct MeasuredRank {
@@ -23,10 +25,13 @@ struct MeasuredRank {
   Recording step;  // what it communicates in one optimizer step
 };
 
-// `backend` is the one that will run; `stream` as it will be there.
+// `backend` is the one that will run; `stream` as it will be there. `ranks_per_host` neighbours share a host;
+// 0: all do.
 MeasuredRank measure_rank(const RunPlan& plan, int rank, const Backend& backend, const Stream& stream,
-                          const PlanOptions& options = {});
+                          const PlanOptions& options = {}, int ranks_per_host = 0);
 
+// Arenas of just that size, with memory of `backend`.
+EngineArenas make_arenas(const MemoryNeeds& memory, const Backend& backend);
 // The arenas that this rank needs, of just the measured sizes, with memory of `backend`.
 EngineArenas measured_arenas(const RunPlan& plan, int rank, const Backend& backend, const Stream& stream,
                              const PlanOptions& options = {});

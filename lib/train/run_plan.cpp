@@ -17,17 +17,6 @@ MeshLayout mesh_of(const ParallelSection& parallel) {
   return MeshLayout(std::move(axes));
 }
 
-DType dtype_of(Precision precision) {
-  switch (precision) {
-    case Precision::fp32:
-      return DType::f32;
-    case Precision::fp64:
-      return DType::f64;
-    default:
-      fail(ErrorKind::usage, "run.precision: this version computes in fp32 and fp64 only");
-  }
-}
-
 PipelineScheduleKind kind_of(ScheduleKind kind) {
   switch (kind) {
     case ScheduleKind::gpipe:
@@ -77,6 +66,17 @@ PipelineSchedule forward_schedule(const PipelineShape& shape, const std::vector<
 }
 
 }  // namespace
+
+DType dtype_of(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return DType::f32;
+    case Precision::fp64:
+      return DType::f64;
+    default:
+      fail(ErrorKind::usage, "run.precision: this version computes in fp32 and fp64 only");
+  }
+}
 
 int threads_of(const RunConfig& config, int num_cores, int num_ranks) {
   return config.run.threads > 0 ? config.run.threads : std::max(1, num_cores / num_ranks);

@@ -32,6 +32,9 @@ struct PlanOptions {
 
 RunPlan make_run_plan(const RunConfig& config, const PlanOptions& options = {});
 
+// Error of kind usage for what this version can't compute in.
+DType dtype_of(Precision precision);
+
 // Compute threads of a rank where `num_ranks` share `num_cores`.
 int threads_of(const RunConfig& config, int num_cores, int num_ranks);
 

@@ -9,6 +9,7 @@
 #include "config/load.h"
 #include "core/clock.h"
 #include "core/hash.h"
+#include "core/process_memory.h"
 #include "data/micro_batch_loader.h"
 #include "optim/lr_schedule.h"
 #include "train/agree.h"
@@ -57,6 +58,30 @@ void log_start(const RunPlan& plan, const RankEngine& engine, const Stream& stre
       static_cast<double>(arenas.optimizer.capacity()) / 1e6,
       static_cast<double>(arenas.activations.capacity()) / 1e6,
       static_cast<double>(arenas.workspace.capacity()) / 1e6));
+}
+
+// Libraries load their code and make their kernels when they are first called: here, not in the first step.
+void warm_up(DType dtype, const Stream& stream) {
+  constexpr std::int64_t kSize = 768;  // large enough for a product that is packed first
+  Arena arena("warm-up", std::size_t{3} * kSize * kSize * sizeof(double), host_memory());
+  const Tensor x = arena.allocate(dtype, {kSize, kSize});
+  const Tensor y = arena.allocate(dtype, {kSize, kSize});
+  const Tensor weight = arena.allocate(dtype, {kSize, kSize});
+  const GemmOps& gemm = cpu_backend().gemm;
+  gemm.forward(stream, y, x, weight, Tensor{});
+  gemm.backward_input(stream, x, y, weight, Accumulate::no);
+  gemm.backward_weight(stream, weight, y, x);
+}
+
+// What the process has taken beyond its start, beside what was planned for its rank. Ranks that are threads
+// take theirs of one process.
+void log_memory(const RankEngine& engine, const RankContext& rank, std::size_t level, Log& log) {
+  if (rank.ranks_in_process > 1) return;
+  log.info(
+      format("memory: {:.1f} MB in arenas and at most {:.1f} MB for exchange; the process grew by {:.1f} MB",
+             static_cast<double>(engine.arenas().planned_bytes()) / 1e6,
+             static_cast<double>(engine.mesh().world().exchange_bytes()) / 1e6,
+             static_cast<double>(peak_resident_bytes() - level) / 1e6));
 }
 
 // What fails on the way tells its step.
@@ -146,12 +171,16 @@ class Loop {
 struct PlannedEngine {
   PlannedEngine(const RunConfig& config, const RankContext& rank, const Stream& stream)
       : plan(make_run_plan(config)),
+        needs(measure_rank(plan, rank.rank, cpu_backend(), stream).memory),
+        level(peak_resident_bytes()),
         traced_world(config.log.trace_steps.empty() ? nullptr : make_traced_world(*rank.world)),
         engine(plan, traced_world ? *traced_world : *rank.world,
                traced_world ? timed_cpu_backend() : cpu_backend(), stream,
-               measured_arenas(plan, rank.rank, cpu_backend(), stream)) {}
+               make_arenas(needs, cpu_backend())) {}
 
   RunPlan plan;
+  MemoryNeeds needs;
+  std::size_t level;  // bytes that the process had had before it took them
   std::unique_ptr<ProcessGroup> traced_world;
   RankEngine engine;
 };
@@ -188,6 +217,7 @@ void train(const RunConfig& config, RankContext& rank, Log& log) {
     evaluator.emplace(config, std::move(valid_data));
   }
   const Stream stream{threads_of(config, rank.cores_on_host, rank.ranks_on_host), nullptr};
+  warm_up(dtype_of(config.run.precision), stream);
   const auto planned = std::make_shared<PlannedEngine>(config, rank, stream);
   rank.kept = planned;
   const RunPlan& plan = planned->plan;
@@ -211,6 +241,7 @@ void train(const RunConfig& config, RankContext& rank, Log& log) {
     const std::string text = generate(plan, engine);
     if (folder) log.info("sample:\n" + text);
   }
+  if (folder) log_memory(engine, rank, planned->level, log);
   if (folder) log.info(format("done: {} steps; results are in {}", config.run.steps, config.run.dir));
 }
 

@@ -1,8 +1,10 @@
 #include <catch2/catch.hpp>
+#include <thread>
 #include <vector>
 
 #include "comm/recording/recording_group.h"
 #include "comm/refusals.h"
+#include "comm/thread/thread_world.h"
 
 namespace hpt {
 namespace {
@@ -61,6 +63,39 @@ TEST_CASE("a recording needs no memory behind its tensors") {
   const auto world = make_recording_world(0, 16384, recording);
   world->all_reduce({nullptr, DType::f64, {1 << 20, 1 << 12}}, ReduceOp::sum, {}).join();
   CHECK(recording->ops.at(0).bytes == std::int64_t{8} << 32);
+}
+
+// Groups as a mesh makes them, and messages to two neighbours.
+std::size_t exchange_bytes_of(ProcessGroup& world) {
+  const auto pairs = world.split("tp", {{0, 1}, {2, 3}});
+  const auto lines = world.split("pp", {{0, 2}, {1, 3}});
+  const auto alone = world.split("tied", {{0}, {1}, {2}, {3}});
+  std::vector<float> sent(3);
+  std::vector<float> received(3);
+  for (ProcessGroup* group : {lines.get(), lines.get(), pairs.get()}) {
+    const int peer = 1 - group->rank();
+    Work send = group->send({sent.data(), DType::f32, {3}}, peer, {});
+    group->recv({received.data(), DType::f32, {3}}, peer, {}).join();
+    send.join();
+  }
+  world.barrier();
+  return world.exchange_bytes();
+}
+
+TEST_CASE("a recording tells the shared memory that a rank's groups take on a host, to the byte") {
+  const auto worlds = make_thread_worlds(4, 60);
+  std::vector<std::size_t> real(4);
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < 4; ++rank)
+    threads.emplace_back([&, rank] { real[rank] = exchange_bytes_of(*worlds[rank]); });
+  for (std::thread& thread : threads) thread.join();
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto world = make_recording_world(rank, 4, std::make_shared<Recording>());
+    CHECK(exchange_bytes_of(*world) == real[static_cast<std::size_t>(rank)]);
+  }
+  // Groups that span hosts exchange by messages: of these, only the pairs lie on one.
+  const auto apart = make_recording_world(0, 4, std::make_shared<Recording>(), 2);
+  CHECK(exchange_bytes_of(*apart) < real[0] / 2);
 }
 
 }  // namespace

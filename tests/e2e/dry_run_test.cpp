@@ -118,5 +118,32 @@ TEST_CASE("twenty layouts under mpirun take, to the byte, the memory that their 
   }
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow memory counts too
+
+TEST_CASE("a process grows over its start by what was planned, within 5 %, in plans of 200 MB and more") {
+  const SmallRun small;
+  const std::vector<Layout> layouts = {
+      {1, {"model.layers=1"}}, {2, {"parallel.tp=2"}}, {2, {"parallel.pp=2"}}, {2, {"model.layers=1"}}};
+  for (const Layout& layout : layouts) {
+    SmallRun::Settings settings = layout.settings;
+    settings.insert(settings.end(), {"run.steps=2", "optimizer.warmup_steps=0", "model.hidden=1152",
+                                     "batch.global=2", "model.layers=2"});
+    settings.insert(settings.end(), layout.settings.begin(), layout.settings.end());
+    const Outcome real = run(small.command(Ranks::processes, layout.num_ranks, settings));
+    CAPTURE(settings, real.out, real.err);
+    REQUIRE(real.exit_code == 0);
+    std::smatch found;
+    REQUIRE(std::regex_search(real.out, found,
+                              std::regex("memory: ([0-9.]+) MB in arenas and at most ([0-9.]+) MB for "
+                                         "exchange; the process grew by ([0-9.]+) MB")));
+    const double planned = std::stod(found[1]) + std::stod(found[2]);
+    CHECK(std::stod(found[1]) >= 200);
+    CHECK(std::stod(found[3]) < 1.05 * planned);
+    CHECK(std::stod(found[3]) > 0.95 * std::stod(found[1]));  // rings are used as far as they are filled
+  }
+}
+
+#endif
+
 }  // namespace
 }  // namespace e2e

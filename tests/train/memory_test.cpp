@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <fstream>
 
 #include "comm/thread/thread_world.h"
+#include "core/process_memory.h"
 #include "train/layout_run.h"
 #include "train/measured_rank.h"
 
@@ -30,18 +30,6 @@ TEST_CASE("activations and scratch grow linearly with the sequence, up to 8192")
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow memory counts too
-
-// The most memory this process has had, in bytes.
-std::size_t peak_resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-    if (word == "VmHWM:") {
-      std::size_t kib = 0;
-      status >> kib;
-      return kib << 10;
-    }
-  fail(ErrorKind::runtime, "/proc/self/status: no VmHWM");
-}
 
 TEST_CASE(
     "a whole step at 8192 positions takes the memory that was planned, far less than one s x s matrix") {

@@ -56,7 +56,7 @@ class Finish {
 };
 
 RankContext context_of(int rank, int num_ranks, const std::string& origin, ProcessGroup* world) {
-  return {rank,  num_ranks,        rank,   num_ranks, num_cores(allowed_cores()), origin,
+  return {rank,  num_ranks,        rank,   num_ranks, num_ranks, num_cores(allowed_cores()), origin,
           world, &world->status(), nullptr};
 }
 

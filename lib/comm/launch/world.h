@@ -17,6 +17,7 @@ struct RankContext {
   int world_size = 1;
   int local_rank = 0;  // among the ranks of this host
   int ranks_on_host = 1;
+  int ranks_in_process = 1;
   int cores_on_host = 1;  // that its ranks may run on, together
   std::string origin;     // how messages call the launcher: "mpirun -n 8", "--local 4"
   ProcessGroup* world = nullptr;

@@ -11,7 +11,6 @@
 namespace hpt {
 namespace {
 
-constexpr std::size_t kLargestArena = std::size_t{64} << 20;
 constexpr std::size_t kSmallestArena = std::size_t{1} << 20;
 constexpr std::size_t kPage = 4096;
 

@@ -22,8 +22,12 @@ struct RecordedOp {
 // Shared by all groups split from one root.
 struct Recording {
   std::vector<RecordedOp> ops;
+  // What the rank would take of its host's shared memory, as ProcessGroup::exchange_bytes tells it.
+  std::size_t exchange_bytes = 0;
 };
 
-std::unique_ptr<ProcessGroup> make_recording_world(int rank, int size, std::shared_ptr<Recording> recording);
+// `ranks_per_host` neighbours share a host; 0: all do.
+std::unique_ptr<ProcessGroup> make_recording_world(int rank, int size, std::shared_ptr<Recording> recording,
+                                                   int ranks_per_host = 0);
 
 }  // namespace hpt

@@ -1,7 +1,6 @@
 #include "comm/shared_memory/point_to_point.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "comm/shared_memory/shared_copy.h"
@@ -9,8 +8,6 @@
 namespace hpt {
 namespace {
 
-constexpr std::size_t kLargestRing = std::size_t{4} << 20;
-constexpr std::size_t kSmallestRing = 4096;
 constexpr std::size_t kStep = std::size_t{128} << 10;  // bytes that are shown to the receiver together
 constexpr std::uint64_t kAlignment = 32;  // headers start on it, so that none is torn by the ring's end
 
@@ -47,15 +44,14 @@ std::string SharedMessage::describe() const {
                 members_->world_rank(call_.peer));
 }
 
-// The first send to a peer makes the stream; what is left of the arena is shared fairly among later ones.
+// The first send to a peer makes the stream.
 void SharedSend::make_ring(Outbox& box) {
-  RegionArena& arena = members_->host().arena;
-  const std::size_t bytes = std::bit_floor(std::min(kLargestRing, arena.left() / 4));
-  if (bytes < kSmallestRing)
+  const RingPlace ring = take_ring(members_->host().arena);
+  if (ring.num_bytes == 0)
     fail(ErrorKind::runtime, "rank {}: group {}: no shared memory is left for a first send to rank {}",
          members_->engine().world_rank(), members_->name(), members_->world_rank(call_.peer));
-  box.ring_bytes = bytes;
-  box.ring_offset.store(arena.allocate(bytes), std::memory_order_relaxed);  // shown by the first `written`
+  box.ring_bytes = ring.num_bytes;
+  box.ring_offset.store(ring.offset, std::memory_order_relaxed);  // shown by the first `written`
 }
 
 // Free bytes of the ring; when there are none the receiver is asked to ring.

@@ -43,7 +43,7 @@ Region make_private_region(const RegionShape& shape) {
 }
 
 RegionArena::RegionArena(const Region& region, int rank)
-    : next_(region.arena_offset(rank)), end_(next_ + region.shape().arena_bytes) {}
+    : begin_(region.arena_offset(rank)), next_(begin_), end_(begin_ + region.shape().arena_bytes) {}
 
 std::size_t RegionArena::allocate(std::size_t num_bytes) {
   const std::size_t rounded = (num_bytes + kAlignment - 1) / kAlignment * kAlignment;

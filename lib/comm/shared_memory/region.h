@@ -20,6 +20,9 @@ struct RegionHeader {
   alignas(64) std::atomic<std::uint32_t> aborted{0};
 };
 
+// Of each rank, where its host has room for that.
+inline constexpr std::size_t kLargestArena = std::size_t{64} << 20;
+
 struct RegionShape {
   int num_ranks = 1;
   std::size_t arena_bytes = 0;  // of each rank; a multiple of 4096
@@ -59,8 +62,10 @@ class RegionArena {
   // Offset in the region, a multiple of 64. Throws Error when the arena is full.
   std::size_t allocate(std::size_t num_bytes);
   std::size_t left() const { return end_ - next_; }
+  std::size_t used() const { return next_ - begin_; }
 
  private:
+  std::size_t begin_;
   std::size_t next_;
   std::size_t end_;
 };

@@ -1,10 +1,15 @@
 #include "comm/shared_memory/shared_members.h"
 
+#include <algorithm>
+#include <bit>
 #include <new>
 #include <utility>
 
 namespace hpt {
 namespace {
+
+constexpr std::size_t kLargestRing = std::size_t{4} << 20;
+constexpr std::size_t kSmallestRing = 4096;
 
 // The doorbells stand first in the arenas.
 Doorbell* bell_of(const Region& region, int place) {
@@ -21,20 +26,38 @@ HostSignals signals_of(const Region& region, int place) {
 
 }  // namespace
 
+std::size_t take_doorbell(RegionArena& arena) {
+  return arena.allocate(sizeof(Doorbell));
+}
+
+MemberPlace take_member_block(RegionArena& arena, const RegionShape& shape, int group_size) {
+  MemberPlace place;
+  place.block = arena.allocate(MemberBlock::num_bytes(static_cast<std::size_t>(group_size)));
+  if (group_size > 1) place.slots = arena.allocate(MemberBlock::kSlots * shape.slot_bytes());
+  return place;
+}
+
+// What is left of the arena is shared fairly among later rings.
+RingPlace take_ring(RegionArena& arena) {
+  const std::size_t bytes = std::bit_floor(std::min(kLargestRing, arena.left() / 4));
+  if (bytes < kSmallestRing) return {};
+  return {arena.allocate(bytes), bytes};
+}
+
 HostRank::HostRank(Region shared, int place, EngineOptions options)
     : region(std::move(shared)), arena(region, place), engine(signals_of(region, place), options) {
-  new (region.at(arena.allocate(sizeof(Doorbell)))) Doorbell;
+  new (region.at(take_doorbell(arena))) Doorbell;
 }
 
 std::size_t HostRank::make_member_block(int group_size) {
-  const std::size_t offset = arena.allocate(MemberBlock::num_bytes(static_cast<std::size_t>(group_size)));
-  auto* block = new (region.at(offset)) MemberBlock;
+  const MemberPlace place = take_member_block(arena, region.shape(), group_size);
+  auto* block = new (region.at(place.block)) MemberBlock;
   for (int member = 0; member < group_size; ++member) {
     new (&block->to(member)) Outbox;
     new (&block->taken_from(member, group_size)) SharedCounter;
   }
-  if (group_size > 1) block->slots_offset = arena.allocate(MemberBlock::kSlots * region.shape().slot_bytes());
-  return offset;
+  block->slots_offset = place.slots;
+  return place.block;
 }
 
 SharedMembers::SharedMembers(std::shared_ptr<HostRank> host, Membership members,

@@ -10,6 +10,21 @@
 
 namespace hpt {
 
+// What a rank takes of its arena, in the order in which it does: once for itself, for each group, and for its
+// first send to each peer. Offsets; nothing is touched.
+std::size_t take_doorbell(RegionArena& arena);
+struct MemberPlace {
+  std::size_t block = 0;
+  std::size_t slots = 0;  // 0 in a group of one
+};
+MemberPlace take_member_block(RegionArena& arena, const RegionShape& shape, int group_size);
+// The larger, the more is left; 0 where nothing is.
+struct RingPlace {
+  std::size_t offset = 0;
+  std::size_t num_bytes = 0;  // a power of two
+};
+RingPlace take_ring(RegionArena& arena);
+
 // What a rank keeps once, for all its groups on its host.
 struct HostRank {
   HostRank(Region shared, int place, EngineOptions options);

@@ -11,7 +11,6 @@ namespace {
 
 // Address space, of which pages are taken when touched.
 constexpr std::size_t kAllArenas = std::size_t{4} << 30;
-constexpr std::size_t kLargestArena = std::size_t{64} << 20;
 constexpr std::size_t kSmallestArena = std::size_t{4} << 20;
 
 RegionShape shape_for(int size) {

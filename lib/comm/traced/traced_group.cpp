@@ -110,6 +110,7 @@ class TracedGroup final : public ProcessGroup {
   }
   void set_deadline(double seconds) override { inner_.set_deadline(seconds); }
   double deadline() const override { return inner_.deadline(); }
+  std::size_t exchange_bytes() const override { return inner_.exchange_bytes(); }
   RankStatus& status() override { return inner_.status(); }
   void abort() override { inner_.abort(); }
 

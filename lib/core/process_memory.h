@@ -1,0 +1,11 @@
+// What this process holds of the machine's memory, as the kernel counts it.
+#pragma once
+
+#include <cstddef>
+
+namespace hpt {
+
+// The most bytes that were resident at one time; 0 where the system does not tell.
+std::size_t peak_resident_bytes();
+
+}  // namespace hpt
