@@ -4,25 +4,12 @@
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
-#include <algorithm>
 #include <mutex>
 
-#include "backend/cpu/times_transpose.h"
 #include "core/error.h"
 
 namespace hpt::cpu {
 namespace {
-
-// Libraries know no bias: C is made of it first, and the product added.
-template <typename T>
-Matmul<T> with_bias_in_c(Matmul<T> product) {
-  if (product.bias == nullptr) return product;
-  for (std::int64_t row = 0; row < product.m; ++row)
-    std::copy_n(product.bias, product.n, product.c + row * product.c_stride);
-  product.bias = nullptr;
-  product.beta = T{1};
-  return product;
-}
 
 // Libraries differ in what they make of empty matrices, so these never reach them. True if the product is
 // done.
@@ -45,25 +32,12 @@ CBLAS_TRANSPOSE code(Transpose transpose) {
   return transpose == Transpose::yes ? CblasTrans : CblasNoTrans;
 }
 
-// Where our own product pays: not for those that are smaller than what it copies at a time.
-bool is_times_transpose(const Matmul<float>& product) {
-  constexpr std::int64_t kLeast = 32;
-  return product.m > 0 && product.n >= kLeast && product.k >= kLeast &&
-         product.a.transpose == Transpose::no && product.b.transpose == Transpose::yes &&
-         (product.beta == 0 || product.beta == 1);
-}
-
 }  // namespace
 
-void matmul(int threads, const Matmul<float>& asked) {
-  if (is_times_transpose(asked))
-    return times_transpose(
-        threads, {asked.m, asked.n, asked.k, asked.alpha, asked.a.data, asked.a.stride, asked.b.data,
-                  asked.b.stride, asked.bias, asked.beta == 1, asked.c, asked.c_stride});
-  const Matmul<float> product = with_bias_in_c(asked);
+void matmul(int threads, const Matmul<float>& product) {
   if (is_trivial(product)) return;
   if (!omp_in_parallel()) omp_set_num_threads(threads);
-  const auto& [m, n, k, alpha, a, b, beta, c, c_stride, bias] = product;
+  const auto& [m, n, k, alpha, a, b, beta, c, c_stride] = product;
   const dnnl_status_t status = dnnl_sgemm(letter(a.transpose), letter(b.transpose), m, n, k, alpha, a.data,
                                           a.stride, b.data, b.stride, beta, c, c_stride);
   if (status != dnnl_success)
@@ -71,15 +45,14 @@ void matmul(int threads, const Matmul<float>& asked) {
          static_cast<int>(status));
 }
 
-void matmul(int /*threads*/, const Matmul<double>& asked) {
-  const Matmul<double> product = with_bias_in_c(asked);
+void matmul(int /*threads*/, const Matmul<double>& product) {
   if (is_trivial(product)) return;
   // Debian's serial OpenBLAS is built without locks around its table of work buffers: two threads inside it
   // at once can be given the same buffer and answer with wrong numbers. Ranks may be threads, so the door
   // lets in one.
   static std::mutex door;
   const std::scoped_lock lock(door);
-  const auto& [m, n, k, alpha, a, b, beta, c, c_stride, bias] = product;
+  const auto& [m, n, k, alpha, a, b, beta, c, c_stride] = product;
   const auto size = [](std::int64_t value) { return static_cast<blasint>(value); };
   cblas_dgemm(CblasRowMajor, code(a.transpose), code(b.transpose), size(m), size(n), size(k), alpha, a.data,
               size(a.stride), b.data, size(b.stride), beta, c, size(c_stride));

@@ -1,5 +1,4 @@
-// Row-major C = alpha op(A) op(B) + beta C (+ bias) in the calling thread's team: the one door to oneDNN,
-// OpenBLAS and our own product.
+// Row-major C = alpha op(A) op(B) + beta C in the calling thread's team: the one door to oneDNN and OpenBLAS.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +15,7 @@ struct Factor {
   Transpose transpose = Transpose::no;
 };
 
-// op(A) [m, k], op(B) [k, n], C [m, n]; any of them may be 0. With beta = 0 what C held is not read. bias
-// [n], if given, is added to every row, in place of what C held: beta is 0 then.
+// op(A) [m, k], op(B) [k, n], C [m, n]; any of them may be 0. With beta = 0 what C held is not read.
 template <typename T>
 struct Matmul {
   std::int64_t m, n, k;
@@ -26,13 +24,11 @@ struct Matmul {
   T beta;
   T* c;
   std::int64_t c_stride;
-  const T* bias = nullptr;
 };
 
-// fp32 (times_transpose.h for A B^T, else oneDNN): on `threads` OpenMP threads, or in the calling thread when
-// it is already in a team.
-void matmul(int threads, const Matmul<float>& asked);
+// fp32 (oneDNN): on `threads` OpenMP threads, or in the calling thread when it is already in a team.
+void matmul(int threads, const Matmul<float>& product);
 // fp64 (OpenBLAS): one product at a time in a process, see matmul.cpp; `threads` is not used.
-void matmul(int threads, const Matmul<double>& asked);
+void matmul(int threads, const Matmul<double>& product);
 
 }  // namespace hpt::cpu
