@@ -115,6 +115,50 @@ std::size_t activation_bytes(const Share& share, const Stage& stage, bool gpipe)
   return static_cast<std::size_t>(slots) * slot + static_cast<std::size_t>(messages) * share.hidden();
 }
 
+// Numbers that all ranks add up: loss, votes to stop, and the squares of each part of each parameter; then
+// the other copies' loss and a drawn token.
+std::size_t sum_bytes(const RunConfig& config) {
+  const std::int64_t tp = config.parallel.tp;
+  const std::int64_t kv_parts = std::min(config.model.kv_heads, tp);
+  const std::int64_t block =
+      6 + 2 * tp + 4 * kv_parts + 4 * tp;  // whole; q; k and v; out, up, up's bias, down
+  const std::int64_t tables = config.model.tie_embeddings ? tp : 2 * tp;
+  const std::int64_t rows = config.model.layers * block + tables + 1 + 2;  // with positions and the last norm
+  return padded(2 + rows, 8) + 2 * 64;
+}
+
+// Two tiles of 64 x 64, two rows of 64 and a number for each query of a kv head, a thread.
+std::size_t attention_scratch_bytes(const Share& share, std::int64_t threads) {
+  const std::int64_t part = 2 * 64 * 64 + 2 * 64 + share.heads / share.kv_heads * share.s;
+  return padded(threads * ((part + 15) / 16 * 16), share.size);
+}
+
+// A block's backward: gradients of the middle, of a norm's output, of qkv and of the wide layer stay until
+// the weights' part, and with dropout two more; attention adds its own and scratch.
+std::size_t block_backward_bytes(const Share& share, bool drops, std::int64_t threads) {
+  const std::int64_t rows = share.s * share.b;
+  return (drops ? 4 : 2) * share.hidden() + padded(rows * share.ffn, share.size) +
+         padded(rows * share.qkv(), share.size) + padded(rows * share.heads * share.head_dim, share.size) +
+         attention_scratch_bytes(share, threads);
+}
+
+// The last norm's output, and a chunk of logits (16 Mi elements, a power of two rows from 64 to 1024) with
+// maximum and two sums a row.
+std::size_t head_bytes(const Share& share) {
+  std::int64_t rows = 64;
+  while (rows < 1024 && 2 * rows * share.vocab <= std::int64_t{1} << 24) rows *= 2;
+  rows = std::min(rows, share.s * share.b);
+  return share.hidden() + padded(rows * share.vocab, share.size) + padded(rows, 8) + padded(2 * rows, 8);
+}
+
+std::size_t workspace_bytes(const RunConfig& config, const Share& share, const Stage& stage,
+                            std::int64_t threads) {
+  const bool drops = config.model.dropout > 0;
+  std::size_t most = block_backward_bytes(share, drops, threads);
+  if (stage.last) most = std::max(most, head_bytes(share));
+  return sum_bytes(config) + most;
+}
+
 RunConfig config_with(const std::vector<std::string>& sets) {
   ConfigRequest request;
   request.path = std::string(HPT_SOURCE_DIR) + "/configs/tiny.yaml";
@@ -137,6 +181,7 @@ void check_formulas(const RunConfig& config) {
     CHECK(rank.memory.gradients == gradient_bytes(share, stage, tied));
     CHECK(rank.memory.optimizer == optimizer_bytes(share, stage, tied));
     CHECK(rank.memory.activations == activation_bytes(share, stage, gpipe));
+    CHECK(rank.memory.workspace == workspace_bytes(config, share, stage, dry.num_threads));
   }
 }
 
@@ -146,6 +191,7 @@ TEST_CASE(
   check_formulas(config_with({"parallel.pp=1", "model.tie_embeddings=false"}));
   check_formulas(config_with({"parallel.pp=4", "batch.global=4", "batch.micro=1", "run.precision=fp64"}));
   check_formulas(config_with({"parallel.pp=4", "parallel.schedule=gpipe", "batch.micro=1"}));
+  check_formulas(config_with({"model.dropout=0.1", "run.threads=3"}));
   check_formulas(config_with({"parallel.tp=4", "model.kv_heads=2", "model.vocab_size=50257"}));
   for (const char* name : {"gpt3-175b", "gpt-1t"}) {
     ConfigRequest request;
@@ -170,6 +216,7 @@ TEST_CASE("... and of 100 random models and layouts") {
          format("model.seq_length={}", draw(40)), format("model.tie_embeddings={}", random() % 2 == 0),
          "batch.micro=" + std::to_string(i % 3 + 1), format("batch.global={}", (i % 3 + 1) * draw(9)),
          format("parallel.schedule={}", random() % 4 == 0 ? "gpipe" : "1f1b"), "eval.sample_tokens=0",
+         random() % 2 == 0 ? "model.dropout=0.2" : "model.dropout=0",
          format("run.precision={}", random() % 4 == 0 ? "fp64" : "fp32")}));
   }
 }
