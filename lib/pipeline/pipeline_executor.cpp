@@ -18,7 +18,7 @@ void PipelineExecutor::run(const ActionList& list, const PipelineRun& run) {
   const bool keeps = run.mode == Mode::train;
   for (const PipelineAction& action : list) {
     const double begin = events_.on() ? seconds_now() : 0;
-    status_.act(name_of(action.kind), action.micro_batch);
+    status_.act(words_of(action.kind), is_reduction(action.kind) ? -1 : action.micro_batch);
     stage_.before(action);
     perform(action, run);
     stage_.after(action, keeps);

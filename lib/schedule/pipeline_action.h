@@ -49,8 +49,13 @@ using ActionList = std::vector<PipelineAction>;
 inline bool is_compute(ActionKind kind) {
   return kind <= ActionKind::recompute;
 }
+inline bool is_reduction(ActionKind kind) {
+  return kind >= ActionKind::reduce_tied_start;
+}
 
 const char* name_of(ActionKind kind);  // "recv_gradient_wait"
+// What a user calls it, in at most 23 letters: "receiving gradients".
+const char* words_of(ActionKind kind);
 
 // "recv_gradient_wait of micro-batch 3, chunk 1", for messages and the names of waits.
 std::string to_string(const PipelineAction& action);

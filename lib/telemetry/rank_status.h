@@ -13,11 +13,20 @@
 
 namespace hpt {
 
-enum class RunPhase : std::uint32_t { start_up, data, step, evaluation, sampling, save, end };
+enum class RunPhase : std::uint32_t { start_up, data, plan, memory, step, evaluation, sampling, save, end };
+
+// As in "killed in the <name>".
 
 constexpr std::string_view name_of(RunPhase phase) {
-  constexpr std::array<std::string_view, 7> kNames = {"start-up", "data", "step", "evaluation",
-                                                      "sampling", "save", "end"};
+  constexpr std::array<std::string_view, 9> kNames = {"start-up",
+                                                      "start-up (reading the data)",
+                                                      "start-up (planning)",
+                                                      "start-up (initial values)",
+                                                      "step",
+                                                      "evaluation",
+                                                      "sampling",
+                                                      "save",
+                                                      "end"};
   return kNames[static_cast<std::size_t>(phase)];
 }
 
@@ -53,7 +62,8 @@ struct alignas(64) RankStatus {
   // Who it is: set once, before `present`.
   std::atomic<std::uint32_t> present{0};
   std::atomic<std::int32_t> pid{0};
-  std::atomic<std::uint64_t> born{0};  // start time of the process: a pid is used again
+  std::atomic<std::uint64_t> born{0};   // start time of the process: a pid is used again
+  std::atomic<std::int32_t> thread{0};  // the rank's own, as the system of its host calls it
   SharedText<64> host;
 
   std::atomic<std::uint64_t> beats{0};  // counts every change below
@@ -61,13 +71,15 @@ struct alignas(64) RankStatus {
   std::atomic<RankEnd> end{RankEnd::none};
   std::atomic<std::int64_t> step{0};          // 0: none yet
   std::atomic<std::int32_t> micro_batch{-1};  // of the action
-  SharedText<24> action;                      // in the step: "forward"; empty between actions
+  SharedText<24> action;                      // of a step, in words: "forward"; empty between actions
   std::atomic<std::uint32_t> waits{0};
   std::atomic<std::int32_t> waits_for{kNobody};  // world rank, where one is known
   SharedText<24> op;
   SharedText<24> group;
-  std::atomic<double> deadline_s{0};      // longest wait; 0: not set
-  std::atomic<std::uint32_t> process{0};  // of a rank on another host: its ProcessState, as seen there
+  std::atomic<double> deadline_s{0};  // longest wait; 0: not set
+  // Of a rank on another host, as seen there: its ProcessState, and how long it lacked a processor.
+  std::atomic<std::uint32_t> process{0};
+  std::atomic<double> starved_s{0};
 
   void beat() { beats.store(beats.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 

@@ -46,7 +46,10 @@ const ActionList& RankEngine::list_of(const PipelineSchedule& schedule) const {
 }
 
 void RankEngine::init_parameters() {
+  RankStatus& status = mesh_.world().status();
+  status.enter(RunPhase::memory, 0);
   for (const LocalParameter& parameter : store_.parameters()) {
+    status.beat();
     const ParameterRow& row = *parameter.row;
     if (row.init == InitKind::ones) backend_.elementwise.fill(stream_, parameter.value, 1);
     if (row.init != InitKind::normal) continue;
@@ -93,7 +96,10 @@ StepOutcome RankEngine::train_step(const StepInput& input, const LoadMicroBatch&
   PipelineRun run = run_of(Mode::train, input.first_ordinal, load);
   run.loss_scale = 1 / static_cast<double>(input.num_predicted);
   executor_.run(list_of(plan_.train), run);
+  RankStatus& status = mesh_.world().status();
+  status.act("gradient reduction", -1);
   reducer_.reduce_replicas(stream_);
+  status.act("gradient norm", -1);
   norm_.fill_entries(stream_, sums_.rows(kFirstNormEntry, sums_.shape[0]));
   complete_sums();
 
@@ -107,8 +113,10 @@ StepOutcome RankEngine::train_step(const StepInput& input, const LoadMicroBatch&
   outcome.grad_norm = norm_.norm(entries);
   if (!std::isfinite(outcome.grad_norm))
     fail(ErrorKind::runtime, "step {}: the norm of all gradients is not finite", input.step);
+  status.act("optimizer", -1);
   optimizer_.apply(stream_, input.step, input.lr,
                    clip_scale(outcome.grad_norm, plan_.config.optimizer.clip_norm));
+  status.act("", -1);
   return outcome;
 }
 

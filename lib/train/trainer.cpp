@@ -217,6 +217,7 @@ void train(const RunConfig& config, RankContext& rank, Log& log) {
     evaluator.emplace(config, std::move(valid_data));
   }
   const Stream stream{threads_of(config, rank.cores_on_host, rank.ranks_on_host), nullptr};
+  rank.world->status().enter(RunPhase::plan, 0);
   warm_up(dtype_of(config.run.precision), stream);
   const auto planned = std::make_shared<PlannedEngine>(config, rank, stream);
   rank.kept = planned;

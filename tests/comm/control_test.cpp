@@ -7,6 +7,7 @@
 
 #include "comm/control/node_page.h"
 #include "comm/control/process_probe.h"
+#include "comm/control/vain_wait.h"
 #include "comm/engine/awake_time.h"
 #include "e2e/run_binary.h"
 #include "support/ranks.h"
@@ -96,6 +97,33 @@ TEST_CASE("a thread that hangs is named, not the rank that waits for it, with it
     CHECK(failure.message.starts_with(
         "rank 2: has been busy with one thing for 0.5 s, at step 3, forward of micro-batch 1; rank "));
   }
+}
+
+TEST_CASE("a rank that others kept from the processor gets more time, but not for ever") {
+  const auto board = make_private_board(2);
+  for (const int rank : {0, 1}) board->join_as_thread(rank);
+  board->of(0).begin_wait("recv", "pp");
+  board->of(0).waits_for = 1;
+  VainWait vain;
+  vain.look(*board, 0, 0);
+  CHECK_FALSE(vain.look(*board, 0, 0.5));
+  CHECK(vain.is_over(*board, 3, 3));
+  board->of(1).starved_s = 2;
+  CHECK_FALSE(vain.is_over(*board, 3, 3));
+  CHECK(vain.is_over(*board, 5, 3));
+  board->of(1).starved_s = 1000;
+  CHECK(vain.is_over(*board, 15, 3));
+  board->of(1).beat();
+  CHECK(vain.look(*board, 0, 0.5));
+  board->of(1).starved_s = 2000;  // before the last sign of life: no reason to wait
+  CHECK(vain.is_over(*board, 3, 3));
+}
+
+TEST_CASE("the system tells how long a process was kept from the processor") {
+  const double before = starved_s(getpid());
+  CHECK(before >= 0);
+  CHECK(starved_s(getpid()) >= before);
+  CHECK(starved_s(0) == 0);
 }
 
 TEST_CASE("time in which a thread did not look counts for a moment only") {

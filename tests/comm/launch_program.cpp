@@ -25,6 +25,11 @@ void sleep_for(double seconds) {
 
 using Way = std::function<void(RankContext&)>;
 
+void be_at_step_12(RankContext& rank) {
+  rank.status->enter(RunPhase::step, 12);
+  rank.status->act("forward", 3);
+}
+
 void receive_from_self(RankContext& rank) {
   int never = 0;
   rank.world->recv({&never, DType::i32, {1}}, rank.rank, {}).join();
@@ -37,6 +42,26 @@ const std::map<std::string, Way>& ways() {
       {"runtime", [](RankContext&) { fail(ErrorKind::runtime, "step 3: the disk is full"); }},
       {"usage", [](RankContext&) { fail(ErrorKind::usage, "run.yaml:1:1: wrong"); }},
       {"stopped", [](RankContext&) { fail(ErrorKind::stopped, "step 3: stopped, nothing was saved"); }},
+      {"runtime in a step",
+       [](RankContext& rank) {
+         be_at_step_12(rank);
+         fail(ErrorKind::runtime, "the disk is full");
+       }},
+      {"exit in a step",
+       [](RankContext& rank) {
+         be_at_step_12(rank);
+         std::exit(0);
+       }},
+      {"segv",
+       [](RankContext& rank) {
+         be_at_step_12(rank);
+         raise(SIGSEGV);
+       }},
+      {"abrt",
+       [](RankContext& rank) {
+         be_at_step_12(rank);
+         std::abort();
+       }},
       {"bad_alloc", [](RankContext&) { throw std::bad_alloc(); }},
       {"logic", [](RankContext&) { throw std::logic_error("a vector is too short"); }},
       {"number", [](RankContext&) { throw 7; }},

@@ -97,6 +97,25 @@ TEST_CASE("a rank that calls exit(0) in the middle of the run makes the job fail
   expect_end({"exit", "1", "others compute"}, 1, "rank 1: exit() was called in the middle of the run");
 }
 
+TEST_CASE("a rank that fails tells what it did, as one that calls exit() does") {
+  expect_end({"runtime in a step", "1"}, 1,
+             "rank 1: the disk is full (at step 12, forward of micro-batch 3)");
+  expect_end({"exit in a step", "1", "others compute"}, 1,
+             "rank 1: exit() was called in the middle of the run, at step 12, forward of micro-batch 3");
+}
+
+TEST_CASE("a rank that breaks is named once, with its step and what it did") {
+  if (!kWithMpirun) return;
+  for (const std::string way : {"segv", "abrt"}) {
+    const e2e::Outcome outcome = e2e::run(launch_command(Ranks::processes, 3, {way, "1", "others compute"}));
+    INFO(way << ": " << outcome.err);
+    CHECK(outcome.exit_code != 0);
+    CHECK(outcome.seconds < kSoon);
+    CHECK(outcome.count_err_lines("rank 1 on host ") == 1);
+    CHECK(outcome.count_err_lines("(its process is gone) at step 12, forward of micro-batch 3") == 1);
+  }
+}
+
 TEST_CASE("a rank that dies without a word makes the job fail, and is named once") {
   if (!kWithMpirun) return;
   for (const std::string way : {"quit", "kill"}) {

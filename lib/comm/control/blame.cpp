@@ -108,9 +108,8 @@ RankView view_of(const RankStatus& status) {
 }
 
 std::string place_of(const RankView& rank) {
-  std::string text = rank.phase == RunPhase::step       ? format("at step {}", rank.step)
-                     : rank.phase == RunPhase::start_up ? "in the start-up"
-                                                        : format("in the {}", name_of(rank.phase));
+  std::string text = rank.phase == RunPhase::step ? format("at step {}", rank.step)
+                                                  : format("in the {}", name_of(rank.phase));
   if (rank.phase != RunPhase::step && rank.step > 0) text += format(" at step {}", rank.step);
   if (!rank.action.empty()) text += ", " + rank.action;
   if (!rank.action.empty() && rank.micro_batch >= 0) text += format(" of micro-batch {}", rank.micro_batch);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "comm/control/monitor.h"
@@ -24,7 +25,8 @@ class ControlChannel {
       : page_(options.job, options.world_size), rank_(options.rank) {
     status().deadline_s = options.deadline_s;
     board()->join_as_process(rank_);
-    monitor_.emplace(MonitorOptions{board(), rank_, options.ranks_here == options.world_size});
+    monitor_.emplace(
+        MonitorOptions{board(), rank_, options.ranks_here == options.world_size && page_.is_shared()});
   }
 
   const std::shared_ptr<StatusBoard>& board() const { return page_.board(); }

@@ -69,12 +69,13 @@ int start_connecting(std::uint32_t to, std::uint16_t port) {
   return -1;
 }
 
-bool is_connected(int connection, int longest_wait_ms) {
-  pollfd ready{connection, POLLOUT, 0};
-  if (poll(&ready, 1, longest_wait_ms) <= 0) return false;
+Connection state_of_connection(int connecting) {
+  pollfd ready{connecting, POLLOUT, 0};
+  if (poll(&ready, 1, 0) <= 0) return Connection::pending;
   int error = 0;
   socklen_t length = sizeof(error);
-  return getsockopt(connection, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
+  const bool made = getsockopt(connecting, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
+  return made ? Connection::made : Connection::failed;
 }
 
 }  // namespace hpt

@@ -15,13 +15,14 @@ struct HostAddress {
 // The addresses of this host that others may reach.
 std::array<std::uint32_t, 8> own_addresses();
 
-// A socket that listens on any port, which is told; -1: none to be had.
+// A socket that listens on any port, which is told, of all addresses: nobody knows by which of them the other
+// hosts reach this one. -1: none to be had.
 int listen_anywhere(std::uint16_t& port);
 
 // Starts to connect; the socket polls as writable once that has come to an end. -1: it failed at once.
 int start_connecting(std::uint32_t address, std::uint16_t port);
 
-// Whether the socket is connected, waiting for that for so long at most.
-bool is_connected(int connection, int longest_wait_ms);
+enum class Connection { pending, made, failed };
+Connection state_of_connection(int connecting);
 
 }  // namespace hpt

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "comm/control/process_probe.h"
@@ -17,16 +18,24 @@ namespace hpt {
 namespace {
 
 constexpr int kPeriodMs = 200;
+constexpr int kPauseMs = 10;
 constexpr double kLongestGap = 0.5;  // s a look counts at most: the job may have been suspended
 constexpr double kOwnDeadline = 2;   // s past the deadline in which the rank itself should have told
 constexpr double kOtherHost = 2;     // s more for the host of the one to blame to tell
 constexpr double kUnexplained = 5;   // s more before a wait is told that nothing explains
+constexpr double kMpiItself = 30;    // the same in a call of MPI that all ranks make together
 constexpr double kLastResort = 15;   // s that ranks which failed may take to end the job
 constexpr std::chrono::milliseconds kLineOut{100};
 
-// Past the library's buffers and locks, which may belong to a blocked rank.
+// Past the library's buffers and locks, which may belong to a blocked rank. A console that takes nothing,
+// such as a pipe that nobody reads, must not keep the job from its end.
 void write_line(std::string line) {
+  constexpr std::size_t kGoesAtOnce = 4000;  // into a pipe that is writable at all
+  constexpr int kLongestMs = 1000;
+  line.resize(std::min(line.size(), kGoesAtOnce));
   line += '\n';
+  pollfd console{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&console, 1, kLongestMs) == 0) return;
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 
@@ -37,14 +46,17 @@ Monitor::Monitor(const MonitorOptions& options) : options_(options), wake_(event
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the rank
-  thread_ = std::thread([this] { run(); });
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {  // no more threads to be had: the job does without
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Monitor::~Monitor() {
   stop_ = true;
   eventfd_write(wake_, 1);
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   for (const Peer& peer : peers_)
     if (peer.process >= 0) close(peer.process);
   close(wake_);
@@ -57,6 +69,13 @@ void Monitor::add(std::unique_ptr<HostLinks> links) {
 }
 
 void Monitor::run() {
+  try {
+    watch();
+  } catch (const std::exception&) {  // no memory: the rank has its own story to tell of that
+  }
+}
+
+void Monitor::watch() {
   double last = seconds_now();
   while (!stop_) {
     sleep();
@@ -68,16 +87,25 @@ void Monitor::run() {
   if (links_) links_->say_goodbye();
 }
 
+// Other hosts may not wake it without a pause: whoever finds the port could keep it busy.
 void Monitor::sleep() {
   std::vector<pollfd> sources{{wake_, POLLIN, 0}};
-  for (const Peer& peer : peers_)
-    if (peer.process >= 0) sources.push_back({peer.process, POLLIN, 0});
+  std::vector<Peer*> asked;
+  for (Peer& peer : peers_) {
+    if (peer.process < 0) continue;
+    sources.push_back({peer.process, POLLIN, 0});
+    asked.push_back(&peer);
+  }
+  const std::size_t num_here = sources.size();
   if (links_) links_->add_sources(sources);
   poll(sources.data(), sources.size(), kPeriodMs);
-  if ((sources.front().revents & POLLIN) != 0) {
-    eventfd_t count = 0;
-    eventfd_read(wake_, &count);
-  }
+  const auto is_ready = [](const pollfd& source) { return source.revents != 0; };
+  if (std::none_of(sources.begin(), sources.begin() + static_cast<std::ptrdiff_t>(num_here), is_ready) &&
+      std::any_of(sources.begin(), sources.end(), is_ready))
+    poll(sources.data(), num_here, kPauseMs);
+  for (std::size_t i = 0; i < asked.size(); ++i) asked[i]->may_be_gone = is_ready(sources[i + 1]);
+  eventfd_t count = 0;
+  if (is_ready(sources.front())) eventfd_read(wake_, &count);
 }
 
 void Monitor::find_peers() {
@@ -117,8 +145,9 @@ void Monitor::look_for_gone() {
   const StatusBoard& board = *options_.board;
   const auto is_gone = [&](Peer& peer) {
     const RankStatus& status = board.of(peer.rank);
-    if (state_of(status.pid, status.born) != ProcessState::gone) return false;
+    if (!peer.may_be_gone || state_of(status.pid, status.born) != ProcessState::gone) return false;
     if (peer.process >= 0) close(std::exchange(peer.process, -1));  // it would wake us again and again
+    peer.may_be_gone = false;
     return status.end.load() == RankEnd::none;
   };
   if (std::any_of(peers_.begin(), peers_.end(), is_gone)) {
@@ -132,15 +161,20 @@ void Monitor::look_for_gone() {
 void Monitor::look_at_own_wait(double seconds) {
   const StatusBoard& board = *options_.board;
   const RankStatus& own = board.of(options_.rank);
-  const std::uint64_t signs = board.signs_of_life(options_.rank) + own.beats;
-  waited_s_ = std::exchange(signs_, signs) == signs ? waited_s_ + seconds : 0;
+  waited_s_ += seconds;
+  const bool lives = vain_.look(board, options_.rank, waited_s_);
+  const std::uint64_t beats = own.beats;
+  if (std::exchange(own_beats_, beats) != beats || lives) waited_s_ = 0;
   const double over = waited_s_ - own.deadline_s - kOwnDeadline;
   if (own.waits == 0 || own.deadline_s <= 0 || over < 0) return;
+  if (!vain_.is_over(board, waited_s_ - kOwnDeadline, own.deadline_s)) return;
   const std::vector<RankView> ranks = board.look();
   Blame blame = judge(ranks, options_.rank);
   if (blame.fault == Fault::absent && !options_.all_here) blame = {};
-  if (blame.fault == Fault::none) {
-    if (over > kUnexplained)
+  // In a call of MPI's own, such as its end, ranks that all wait may well come through.
+  const bool in_mpi = own.group.text().empty();
+  if (blame.fault == Fault::none || (blame.fault == Fault::deadlock && in_mpi)) {
+    if (over > (in_mpi ? kMpiItself : kUnexplained))
       tell(format("rank {}: waits in {}, and nothing came for {} s", options_.rank, own.op.text(),
                   own.deadline_s.load()),
            {});

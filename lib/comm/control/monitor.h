@@ -14,6 +14,7 @@
 
 #include "comm/control/host_links.h"
 #include "comm/control/status_board.h"
+#include "comm/control/vain_wait.h"
 
 namespace hpt {
 
@@ -36,10 +37,12 @@ class Monitor {
  private:
   struct Peer {
     int rank = 0;
-    int process = -1;  // a descriptor, readable once it has ended; -1: none
+    int process = -1;         // a descriptor, readable once it has ended; -1: none
+    bool may_be_gone = true;  // to be asked for
   };
 
   void run();
+  void watch();
   void sleep();
   void find_peers();
   void look(double seconds);
@@ -54,9 +57,10 @@ class Monitor {
   std::vector<Peer> peers_;                      // other processes of this host
   std::unique_ptr<HostLinks> links_;             // the thread's
   std::atomic<HostLinks*> new_links_ = nullptr;  // on their way to it
-  std::uint64_t signs_ = 0;                      // of life, of the rank that the own one waits for
-  double waited_s_ = 0;                          // without any
-  double failed_s_ = 0;                          // since a rank failed
+  VainWait vain_;
+  std::uint64_t own_beats_ = 0;
+  double waited_s_ = 0;  // without a sign of life
+  double failed_s_ = 0;  // since a rank failed
   int wake_ = -1;
   std::atomic<bool> stop_ = false;
   std::thread thread_;

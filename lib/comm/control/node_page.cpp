@@ -31,9 +31,11 @@ off_t num_bytes(int num_ranks) {
   return static_cast<off_t>(kHeaderBytes + static_cast<std::size_t>(num_ranks) * sizeof(RankStatus));
 }
 
-// Containers may share the names, hence the host's.
+// Containers may share the names, hence the host's, and that of the space in which a pid means something.
 std::string name_of(const std::string& job) {
-  return format("hpt-train-{}-{:016x}", geteuid(), hash64(job + "@" + host_name()));
+  std::error_code unknown;
+  const std::string pids = std::filesystem::read_symlink("/proc/self/ns/pid", unknown);
+  return format("hpt-train-{}-{:016x}", geteuid(), hash64(job + "@" + host_name() + " " + pids));
 }
 
 struct Address {

@@ -20,6 +20,7 @@ class NodePage {
   NodePage(const NodePage&) = delete;
   NodePage& operator=(const NodePage&) = delete;
 
+  bool is_shared() const { return memory_ >= 0; }
   const std::shared_ptr<StatusBoard>& board() const { return board_; }
 
  private:

@@ -15,6 +15,10 @@ std::uint64_t birth_of(pid_t pid);
 // The process that had this pid and was born then. A zombie is gone.
 ProcessState state_of(pid_t pid, std::uint64_t born);
 
+// How long this thread of the host (a process by its main one) has been ready to run while others had the
+// processor; 0 where the system doesn't say.
+double starved_s(pid_t thread);
+
 // A descriptor that polls as readable once the process has ended; -1 where the system offers none.
 int open_process(pid_t pid);
 

@@ -38,24 +38,35 @@ void StatusBoard::join_as_process(int rank) const {
   own.host.set(host_name());
   own.born = birth_of(getpid());
   own.pid = getpid();
+  own.thread = getpid();
   own.present.store(1, std::memory_order_release);
 }
 
-std::uint64_t StatusBoard::signs_of_life(int waiter) const {
+StatusBoard::Signs StatusBoard::signs_of_life(int waiter) const {
   constexpr auto relaxed = std::memory_order_relaxed;
-  std::uint64_t sum = 0;
+  Signs signs;
   int at = waiter;
   for (int length = 0; length < size(); ++length) {
-    if (of(at).waits.load(relaxed) == 0) return sum;
+    if (of(at).waits.load(relaxed) == 0) return signs;
     at = of(at).waits_for.load(relaxed);
     if (at < 0 || at >= size()) break;
-    if (at == waiter) return sum;
-    sum += of(at).beats.load(relaxed) + (static_cast<std::uint64_t>(at) << 40U);
+    if (at == waiter) return signs;
+    signs.sum += of(at).beats.load(relaxed) + (static_cast<std::uint64_t>(at) << 40U);
+    signs.of = at;
   }
-  sum = 0;
-  for (int rank = 0; rank < size(); ++rank)
-    if (rank != waiter) sum += of(rank).beats.load(relaxed);
-  return sum;
+  signs = {};
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank == waiter) continue;
+    signs.sum += of(rank).beats.load(relaxed);
+    if (signs.of == RankStatus::kNobody && of(rank).waits.load(relaxed) == 0) signs.of = rank;
+  }
+  return signs;
+}
+
+double StatusBoard::starved_s(int rank) const {
+  if (rank < 0 || rank >= size()) return 0;
+  const pid_t thread = of(rank).thread.load(std::memory_order_relaxed);
+  return thread != 0 ? hpt::starved_s(thread) : of(rank).starved_s.load(std::memory_order_relaxed);
 }
 
 std::vector<RankView> StatusBoard::look() const {

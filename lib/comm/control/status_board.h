@@ -34,8 +34,16 @@ class StatusBoard {
   void join_as_thread(int rank) const;
   void join_as_process(int rank) const;
 
-  // Changes whenever the rank that `waiter` finally waits for does; where nobody knows whom, any rank.
-  std::uint64_t signs_of_life(int waiter) const;
+  struct Signs {
+    std::uint64_t sum = 0;  // changes whenever the rank that is finally waited for does something
+    int of = RankStatus::kNobody;
+
+    bool operator==(const Signs&) const = default;
+  };
+  // Of whom `waiter` finally waits for; where nobody knows whom, of all.
+  Signs signs_of_life(int waiter) const;
+  // How long in its life this rank was ready to run while others had the processor.
+  double starved_s(int rank) const;
 
   // Alive or not: asks the system for every rank of this host.
   std::vector<RankView> look() const;

@@ -47,6 +47,7 @@ StatusRecord record_of(int rank, const RankStatus& status) {
 
 void show(const StatusRecord& record, RankStatus& status) {
   status.process.store(static_cast<std::uint32_t>(checked(record.process, ProcessState::gone)), kRelaxed);
+  status.starved_s.store(record.starved_s, kRelaxed);
   status.phase.store(checked(record.phase, RunPhase::end), kRelaxed);
   status.beats.store(record.beats, kRelaxed);
   status.step.store(record.step, kRelaxed);

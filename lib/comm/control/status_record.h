@@ -16,6 +16,7 @@ struct StatusRecord {
   std::uint64_t beats = 0;
   std::int64_t step = 0;
   double deadline_s = 0;
+  double starved_s = 0;
   std::int32_t micro_batch = -1;
   std::int32_t waits = 0;
   std::int32_t waits_for = RankStatus::kNobody;
@@ -25,7 +26,7 @@ struct StatusRecord {
   std::array<char, 24> group{};
 };
 
-// `process` is left for the caller to find.
+// `process` and `starved_s` are left for the caller to find.
 StatusRecord record_of(int rank, const RankStatus& status);
 
 // Writes another host's rank into a board.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "comm/control/vain_wait.h"
 #include "comm/engine/cpu_relax.h"
 
 namespace hpt {
@@ -67,8 +68,8 @@ void ProgressEngine::move_started() {
 }
 
 struct ProgressEngine::Wait {
-  AwakeTime time;           // since the last sign of life
-  std::uint64_t signs = 0;  // as StatusBoard counts them
+  AwakeTime time;  // since the last sign of life
+  VainWait vain;
   double next_look_s = 0;
 };
 
@@ -82,7 +83,7 @@ void ProgressEngine::wait(Op& op) {
     progress();
     if (op.complete()) return;
     look_for_life(op, wait);
-    check_deadline(op, wait.time.seconds());
+    check_deadline(op, wait);
     pause(seen, round);
   }
 }
@@ -93,8 +94,7 @@ void ProgressEngine::look_for_life(const Op& op, Wait& wait) {
   wait.time.look();
   if (!options_.board || wait.time.seconds() < wait.next_look_s) return;
   status_->waits_for.store(op.label().waits_for, std::memory_order_relaxed);
-  const std::uint64_t signs = options_.board->signs_of_life(options_.world_rank);
-  if (std::exchange(wait.signs, signs) != signs) wait.time.restart();
+  if (wait.vain.look(*options_.board, options_.world_rank, wait.time.seconds())) wait.time.restart();
   wait.next_look_s = wait.time.seconds() + kLookForLife;
 }
 
@@ -123,8 +123,10 @@ void ProgressEngine::pause(std::uint32_t seen, int round) {
   sleep_until_rung(bell, seen, std::min(kLongestSleep, options_.deadline_s));
 }
 
-void ProgressEngine::check_deadline(const Op& op, double waited_s) {
+void ProgressEngine::check_deadline(const Op& op, const Wait& wait) {
+  const double waited_s = wait.time.seconds();
   if (waited_s < options_.deadline_s) return;
+  if (options_.board && !wait.vain.is_over(*options_.board, waited_s, options_.deadline_s)) return;
   const std::string what = op.describe();
   const std::string culprit =
       options_.board ? options_.board->explain(options_.world_rank, options_.deadline_s) : "";

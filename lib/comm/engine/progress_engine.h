@@ -108,7 +108,7 @@ class ProgressEngine {
   bool polls() const;
   struct Wait;
   void look_for_life(const Op& op, Wait& wait);
-  void check_deadline(const Op& op, double waited_s);
+  void check_deadline(const Op& op, const Wait& wait);
   void throw_if_aborted();
   void give_up_and_tell();
 

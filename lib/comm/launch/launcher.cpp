@@ -35,13 +35,15 @@ Launcher read(const Variables& names, const Variable& variable) {
   return found;
 }
 
-// What the launcher calls this start of the program.
+// What the launcher calls this start of the program. Open MPI draws the name from a few numbers only; where
+// its server on this host listens is nobody else's as long as it lives.
 std::string job_of(const Variable& variable) {
   const auto text = [&](const char* name) -> std::string {
     const char* value = variable(name);
     return value == nullptr ? "" : value;
   };
-  if (const std::string space = text("PMIX_NAMESPACE"); !space.empty()) return "pmix " + space;
+  if (const std::string space = text("PMIX_NAMESPACE"); !space.empty())
+    return "pmix " + space + " " + text("PMIX_SERVER_URI2");
   if (const std::string step = text("SLURM_STEP_ID"); !step.empty())
     return "slurm " + text("SLURM_JOB_ID") + "." + step;
   return "";

@@ -10,7 +10,7 @@ struct Launcher {
   int rank = 0;
   int size = 1;          // 0: the launcher does not say
   std::string command;   // "mpirun -n 8"; empty without a launcher
-  std::string job;       // the same for all ranks of this job, and for no other's; empty: unknown
+  std::string job;       // the same for all ranks of this job on this host, for no other's; empty: unknown
   int ranks_here = 0;    // on this host; 0: the launcher does not say
   std::string no_peers;  // why MPI's start-up cannot find the other ranks; else empty
 

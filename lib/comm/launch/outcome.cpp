@@ -6,6 +6,8 @@
 #include <exception>
 #include <new>
 
+#include "comm/control/blame.h"
+
 namespace hpt {
 namespace {
 
@@ -18,9 +20,21 @@ bool names_rank(const std::string& message, int rank) {
   return false;
 }
 
+// What the rank did when it failed, as far as the message doesn't tell; nothing before the run.
+std::string place_beside(const std::string& message, const RankStatus& status) {
+  RankView view = view_of(status);
+  if (view.phase == RunPhase::start_up) return "";
+  std::string place = place_of(view);
+  const std::string step = format("at step {}", view.step);
+  if (view.phase == RunPhase::step && message.find(step.substr(3)) != std::string::npos)
+    place.erase(0, place.starts_with(step + ", ") ? step.size() + 2 : step.size());
+  return place.empty() ? "" : format(" ({})", place);
+}
+
 Outcome failure(const RankContext& context, const std::string& message) {
+  const std::string place = context.status == nullptr ? "" : place_beside(message, *context.status);
   const bool plain = context.world_size == 1 || names_rank(message, context.rank);
-  return {OutcomeKind::runtime, plain ? message : format("rank {}: {}", context.rank, message)};
+  return {OutcomeKind::runtime, (plain ? message : format("rank {}: {}", context.rank, message)) + place};
 }
 
 Outcome outcome_of(const RankContext& context, const Error& error) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "comm/control/blame.h"
 #include "comm/launch/world.h"
 
 namespace hpt {
@@ -27,7 +28,9 @@ extern "C" void note_stop(int) {
 void refuse_exit() {
   if (running_rank == kNoRank) return;
   running_status->end = RankEnd::failed;
-  std::fprintf(stderr, "rank %d: exit() was called in the middle of the run\n", running_rank);
+  const std::string place = place_of(view_of(*running_status));
+  std::fprintf(stderr, "rank %d: exit() was called in the middle of the run, %s\n", running_rank,
+               place.c_str());
   std::fflush(nullptr);
   _exit(1);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/control/control_channel.h"
+#include "comm/control/vain_wait.h"
 #include "comm/engine/awake_time.h"
 #include "comm/launch/outcome.h"
 #include "comm/launch/process_end.h"
@@ -35,20 +36,26 @@ std::string find_fault(const Launcher& launcher, int provided, int mpi_size) {
   return "";
 }
 
-// Every rank's outcome, or nothing if some rank does not come in time.
-std::optional<std::vector<OutcomeKind>> collect(const MpiComm& comm, OutcomeKind own, double timeout_s) {
+// Every rank's outcome, or nothing if some rank does not come in time: with `board`, since the last sign of
+// life.
+std::optional<std::vector<OutcomeKind>> collect(const MpiComm& comm, OutcomeKind own, double timeout_s,
+                                                const StatusBoard* board) {
   auto kind = static_cast<int>(own);
   std::vector<int> kinds(static_cast<std::size_t>(comm.size()));
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallgather(&kind, 1, MPI_INT, kinds.data(), 1, MPI_INT, comm.get(), &request),
             "the ranks' last vote");
   AwakeTime waited;
+  VainWait vain;
   for (int round = 0;; ++round) {
     int all = 0;
     check_mpi(MPI_Test(&request, &all, MPI_STATUS_IGNORE), "the ranks' last vote");
     if (all != 0) break;
     waited.look();
-    if (waited.seconds() > timeout_s) return std::nullopt;
+    if (board != nullptr && vain.look(*board, comm.rank(), waited.seconds())) waited.restart();
+    const bool is_over =
+        board == nullptr ? waited.seconds() > timeout_s : vain.is_over(*board, waited.seconds(), timeout_s);
+    if (is_over) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::microseconds(std::min(50 * (round + 1), 2000)));
   }
   std::vector<OutcomeKind> result;
@@ -95,7 +102,7 @@ int vote(const MpiComm& comm, const RankContext& context, const StatusBoard& boa
   const ShownWait shown(status, "the last vote", "");
   double timeout = own.failed() ? kGrace : deadline_s;
   if (own.kind == OutcomeKind::aborted) timeout *= 2;
-  const auto outcomes = collect(comm, own.kind, timeout);
+  const auto outcomes = collect(comm, own.kind, timeout, own.failed() ? nullptr : &board);
   if (!outcomes) {
     if (!own.failed()) {
       const std::string culprit = board.explain(context.rank, timeout);

@@ -69,6 +69,7 @@ int run_as_threads(int num_ranks, const std::string& origin, double deadline_s,
   auto run = [&](int rank) {
     RankContext context = context_of(rank, num_ranks, origin, worlds[static_cast<std::size_t>(rank)].get());
     const RunningRank running(rank, *context.status);
+    context.status->thread = gettid();
     Outcome outcome = run_rank(context, body);
     if (!outcome.failed()) context.status->end = RankEnd::done;
     finish.tell(rank, std::move(outcome));

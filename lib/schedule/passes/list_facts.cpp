@@ -49,6 +49,29 @@ const char* name_of(ActionKind kind) {
   return kActionNames[static_cast<std::size_t>(kind)];
 }
 
+const char* words_of(ActionKind kind) {
+  constexpr std::array kWords = {
+      "forward",
+      "backward",
+      "backward",
+      "recomputation",
+      "receiving activations",
+      "receiving activations",
+      "sending activations",
+      "sending activations",
+      "receiving gradients",
+      "receiving gradients",
+      "sending gradients",
+      "sending gradients",
+      "gradient reduction",
+      "gradient reduction",
+      "gradient reduction",
+      "gradient reduction",
+  };
+  static_assert(kWords.size() == kActionNames.size());
+  return kWords[static_cast<std::size_t>(kind)];
+}
+
 std::string to_string(const PipelineAction& action) {
   const char* name = name_of(action.kind);
   if (action.kind >= ActionKind::reduce_bucket_start) return format("{} of bucket {}", name, action.bucket);
