@@ -102,6 +102,23 @@ TEST_CASE("a rank that is killed or stopped in an evaluation is told so") {
   }
 }
 
+TEST_CASE("a rank that breaks is named once with its step, in a step and in an evaluation") {
+  const SmallRun run;
+  const SmallRun::Settings evaluating =
+      settings_of({"eval.every=1", "eval.batches=100000", "data.valid=train.bin"});
+  for (const int signal : {SIGSEGV, SIGABRT}) {
+    const Outcome in_step = strike(run, settings_of(), {2, signal, 300});
+    INFO(in_step.err);
+    CHECK(in_step.count_err_lines("rank 2 on host ") == 1);
+    CHECK(in_step.count_err_lines("(its process is gone) at step ") == 1);
+    CHECK(count_blames(in_step) == 1);
+    const Outcome in_evaluation = strike(run, evaluating, {2, signal, 100});
+    INFO(in_evaluation.err);
+    CHECK(in_evaluation.count_err_lines("(its process is gone) in the evaluation at step 1") == 1);
+    CHECK(count_blames(in_evaluation) == 1);
+  }
+}
+
 TEST_CASE("a run that is suspended as a whole goes on later, though it took longer than run.watchdog_s") {
   const SmallRun run;
   Process process(run.command(Ranks::processes, 4, settings_of()));

@@ -1,0 +1,84 @@
+// What a run tells to: a full disk and a console that nobody reads never stop training.
+#include <sys/mount.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include "e2e/faults.h"
+
+using namespace e2e;
+
+namespace {
+
+// A small disk at a folder, for as long as it lives.
+class SmallDisk {
+ public:
+  explicit SmallDisk(std::string folder) : folder_(std::move(folder)) {
+    std::filesystem::create_directory(folder_);
+    is_there_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=64k") == 0;
+    reason_ = std::strerror(errno);
+  }
+  ~SmallDisk() {
+    if (is_there_) umount2(folder_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  bool is_there() const { return is_there_; }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string folder_;
+  bool is_there_ = false;
+  std::string reason_;
+};
+
+// The ranks' own streams. (mpirun itself ends the job when its own console breaks.)
+Command with_streams(Command command, const std::string& streams) {
+  const auto binary = std::find(command.arguments.begin(), command.arguments.end(), HPT_BINARY);
+  command.arguments.insert(binary, {"bash", "-c", "exec \"$@\" " + streams, "bash"});
+  return command;
+}
+
+}  // namespace
+
+TEST_CASE("a disk that fills while a run goes on is told once for each file, and all steps are made") {
+  for (const Ranks ranks : {Ranks::threads, Ranks::processes}) {
+    const SmallRun run;
+    const SmallDisk disk(run.folder() / "out");
+    if (!disk.is_there()) {
+      WARN("not tried: a small disk can't be mounted here: " << disk.reason());
+      return;
+    }
+    const Outcome outcome =
+        run.train(ranks, 2, {"parallel.pp=2", "run.steps=300", "eval.every=7", "model.layers=2"});
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.out.find("step 300/300") != std::string::npos);
+    CHECK(outcome.out.find("done: 300 steps") != std::string::npos);
+    CHECK(outcome.count_err_lines(
+              "metrics.jsonl: can't write it: No space left on device; training goes on") == 1);
+    CHECK(outcome.count_err_lines("metrics.jsonl") == 1);
+    CHECK(outcome.count_err_lines("tfevents") <= 1);
+    CHECK(outcome.count_err_lines("log.txt") <= 1);
+    CHECK(outcome.count_err_lines("") == outcome.count_err_lines("warning: "));
+    CHECK(run.metrics().size() > 10);  // whole lines
+  }
+}
+
+TEST_CASE("ranks as processes train on when the console is closed or its reader has gone") {
+  const SmallRun run;
+  const Command plain = run.command(Ranks::processes, 2, {"parallel.dp=2"});
+  const auto expect_all_steps = [&](const std::string& name, const Command& command) {
+    INFO(name);
+    std::filesystem::remove_all(run.folder() / "out");
+    const Outcome outcome = e2e::run(command);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 0);
+    CHECK(step_values(run.metrics(), "loss").size() == 6);
+    CHECK(read_file(run.folder() / "out/config.yaml").substr(0, 4) == "run:");
+  };
+  for (const std::string streams : {">&-", ">&- 2>&-", "<&- >&- 2>&-", ">/dev/full", "> >(exit)"})
+    expect_all_steps(streams, with_streams(plain, streams));
+}
