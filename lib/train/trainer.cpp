@@ -92,7 +92,8 @@ auto named_with(std::int64_t step, Work work) -> decltype(work()) {
   } catch (const Error& error) {
     const std::string place = format("step {}", step);
     const std::string what = error.what();
-    throw Error(error.kind(), what.find(place) != std::string::npos ? what : place + ": " + what);
+    const bool is_told = what.find(place) != std::string::npos || what.starts_with("rank ");
+    throw Error(error.kind(), is_told ? what : place + ": " + what);
   }
 }
 

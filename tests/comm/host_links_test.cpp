@@ -11,6 +11,9 @@
 #include <filesystem>
 #include <thread>
 
+#include "comm/control/process_probe.h"
+#include "e2e/run_binary.h"
+
 namespace hpt {
 namespace {
 
@@ -184,6 +187,32 @@ TEST_CASE("when the first host goes, the others tell in turn, not together") {
   hosts[1].tell_all();
   hosts.pass(0.2);
   CHECK(hosts[2].told());
+}
+
+TEST_CASE("while the first process of a host is stopped, another tells the other hosts what it sees") {
+  const e2e::Process first({{"sleep", "60"}});
+  Hosts hosts(3);
+  hosts.place(2) = {1, 0, {}};  // rank 2 is on rank 1's host
+  const RankStatus& ours = hosts.board(2).of(1);
+  hosts.board(2).of(2).enter(RunPhase::step, 7);
+  hosts.board(2).of(1).pid = first.pid();
+  hosts.board(2).of(1).born = birth_of(first.pid());
+  hosts.board(2).of(1).enter(RunPhase::step, 7);
+  hosts.board(2).join_as_thread(1);
+  hosts.start(0);
+  hosts.start(2);
+  hosts.pass(2);
+  CHECK_FALSE(hosts.board(0).of(1).present);  // it is for that process itself to tell
+  first.send(SIGSTOP);
+  for (int i = 0; i < 1000 && state_of(ours.pid, ours.born) != ProcessState::stopped; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  hosts.pass(2);
+  const std::vector<RankView> seen = hosts.board(0).look();
+  CHECK(seen[1].process == ProcessState::stopped);
+  CHECK(seen[1].step == 7);
+  CHECK(seen[2].present);
+  hosts.pass(9);
+  CHECK_FALSE(hosts[0].lost_host());
 }
 
 TEST_CASE("whoever listens where the first host should, but has not the key, is not taken for it") {

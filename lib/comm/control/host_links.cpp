@@ -135,7 +135,8 @@ std::optional<std::string> HostLinks::lost_host() const {
                 view.host, place_of(view));
 }
 
-// Of this host; the first host tells of all.
+// Of this host's ranks, which the first host's first process tells all others' too; but for those of the host
+// that it is for.
 std::string HostLinks::statuses_for(int first_rank) const {
   std::string records;
   for (int rank = 0; rank < options_.board->size(); ++rank) {
@@ -166,8 +167,8 @@ void HostLinks::stand_in(double seconds) {
   if (since_sent_s_ < kSendEvery) return;
   since_sent_s_ = 0;
   if (speaker_of_host() != options_.rank) return;
-  const int here = first_of(options_.rank);
-  tell_others(statuses_for(here) + message_of(options_.key, LinkMessage::goodbye, here));
+  tell_others(statuses_for(RankStatus::kNobody) +
+              message_of(options_.key, LinkMessage::goodbye, first_of(options_.rank)));
 }
 
 int HostLinks::speaker_of_host() const {
