@@ -44,7 +44,8 @@ inline std::vector<RankUnits> random_units(const PipelineShape& shape, bool tied
 
 inline ScheduleCase random_case(std::mt19937& random) {
   ScheduleCase test;
-  test.kind = static_cast<PipelineScheduleKind>(below(random, 4));
+  constexpr int kNumKinds = static_cast<int>(PipelineScheduleKind::forward_only) + 1;  // the last one
+  test.kind = static_cast<PipelineScheduleKind>(below(random, kNumKinds));
   test.shape.num_ranks = 1 + below(random, 8);
   test.shape.num_chunks = test.kind == PipelineScheduleKind::one_f_one_b ? 1 : 1 + below(random, 4);
   test.shape.num_micro_batches = 1 + below(random, 20);
