@@ -26,9 +26,9 @@ Blame blame_first(Fault fault, std::span<const RankView> ranks, Holds holds) {
 
 // Nobody knows whom `waiter` waits for: so for anyone who does not wait himself.
 Blame judge_all(std::span<const RankView> ranks) {
-  const Blame absent = blame_first(Fault::absent, ranks, [](const RankView& rank) { return !rank.present; });
+  Blame absent = blame_first(Fault::absent, ranks, [](const RankView& rank) { return !rank.present; });
   if (absent.fault != Fault::none) return absent;
-  const Blame stuck =
+  Blame stuck =
       blame_first(Fault::stuck, ranks, [](const RankView& rank) { return is_live(rank) && !rank.waits; });
   if (stuck.fault != Fault::none) return stuck;
   Blame all{Fault::deadlock, {}};
@@ -123,7 +123,7 @@ Blame find_gone(std::span<const RankView> ranks) {
 }
 
 Blame judge(std::span<const RankView> ranks, int waiter) {
-  const Blame gone = find_gone(ranks);
+  Blame gone = find_gone(ranks);
   if (gone.fault != Fault::none) return gone;
   const Blame stopped = blame_first(Fault::stopped, ranks, [](const RankView& rank) {
     return is_live(rank) && rank.process == ProcessState::stopped;

@@ -55,15 +55,14 @@ int listen_anywhere(std::uint16_t& port) {
   return -1;
 }
 
-int start_connecting(std::uint32_t to, std::uint16_t port) {
+int start_connecting(std::uint32_t address, std::uint16_t port) {
   const int connection = open_socket();
   if (connection < 0) return -1;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = to;
-  address.sin_port = port;
-  if (connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ||
-      errno == EINPROGRESS)
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = address;
+  to.sin_port = port;
+  if (connect(connection, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) == 0 || errno == EINPROGRESS)
     return connection;
   close(connection);
   return -1;

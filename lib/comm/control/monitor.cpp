@@ -1,12 +1,12 @@
 #include "comm/control/monitor.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <system_error>
 #include <utility>
 

@@ -34,6 +34,7 @@ void wait_for(std::vector<Call> calls, const std::string& message, std::vector<b
   const double start = seconds_now();
   while (!calls.empty() && seconds_now() - start < kAnswerWithin) {
     std::vector<pollfd> sources;
+    sources.reserve(calls.size());
     for (const Call& call : calls) sources.push_back({call.connection, POLLOUT, 0});
     poll(sources.data(), sources.size(), 20);
     std::erase_if(calls, [&](const Call& call) { return is_over(call, message, told); });

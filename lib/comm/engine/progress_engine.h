@@ -112,9 +112,9 @@ class ProgressEngine {
   void throw_if_aborted();
   void give_up_and_tell();
 
+  RankStatus unwatched_;  // for an engine without a board
   HostSignals signals_;
   EngineOptions options_;
-  RankStatus unwatched_;  // for an engine without a board
   RankStatus* status_;
   std::vector<std::shared_ptr<Op>> started_;  // in the order of their start
   std::shared_ptr<Op> background_;
