@@ -7,7 +7,6 @@
 #include "e2e/faults.h"
 
 using namespace e2e;
-using Catch::Matchers::Contains;
 
 namespace {
 
