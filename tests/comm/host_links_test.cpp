@@ -7,6 +7,7 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <thread>
@@ -53,7 +54,8 @@ class Hosts {
   // As if so many seconds passed, in short time.
   void pass(double seconds) {
     constexpr double kPeriod = 0.2;
-    for (double passed = 0; passed < seconds; passed += kPeriod) {
+    const auto periods = std::lround(std::ceil(seconds / kPeriod));
+    for (long period = 0; period < periods; ++period) {
       for (auto& links : links_)
         if (links) links->exchange(kPeriod);
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
