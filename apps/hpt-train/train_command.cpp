@@ -3,12 +3,14 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/launch/alone.h"
 #include "comm/launch/world.h"
 #include "command_line.h"
 #include "config/load.h"
+#include "core/error.h"
 #include "core/log.h"
 #include "planner/dry_run.h"
 #include "planner/shrink.h"
@@ -41,15 +43,29 @@ RunConfig load_alone(const TrainArguments& arguments) {
   return load_config(request_of(arguments, 0, ""));
 }
 
+// The world that a dry run is for: --world, --shrink or --local, which must agree, or else the launcher's.
+LaunchedWorld world_of(const TrainArguments& arguments, const LaunchedWorld& launched) {
+  LaunchedWorld found;
+  for (const auto& [option, size] : {std::pair{"--world", arguments.world},
+                                     {"--shrink", arguments.shrink},
+                                     {"--local", arguments.local}}) {
+    if (size == 0) continue;
+    const std::string origin = format("{} {}", option, size);
+    if (found.size > 0 && found.size != size)
+      fail(ErrorKind::usage, "{}: {} says another number of ranks; give one of them", origin, found.origin);
+    if (found.size == 0) found = {size, origin};
+  }
+  return found.size > 0 ? found : launched;
+}
+
 int run_dry(const TrainArguments& arguments) {
-  return run_alone([&] {
-    const bool is_local = arguments.world == 0 && arguments.local > 0;
-    const int world = is_local ? arguments.local : arguments.world;
-    const std::string origin = format("{} {}", is_local ? "--local" : "--world", world);
-    const RunConfig config = arguments.shrink > 0 ? shrunk(load_alone(arguments), arguments.shrink)
-                                                  : load_config(request_of(arguments, world, origin));
-    const DryRun dry = make_dry_run(config, is_local ? world : arguments.ranks_per_node);
-    std::fputs(to_text(dry).c_str(), stdout);
+  return run_alone([&](const LaunchedWorld& launched) {
+    const LaunchedWorld world = world_of(arguments, launched);
+    const RunConfig config = arguments.shrink > 0
+                                 ? shrunk(load_alone(arguments), arguments.shrink)
+                                 : load_config(request_of(arguments, world.size, world.origin));
+    const int ranks_per_node = arguments.local > 0 ? arguments.local : arguments.ranks_per_node;
+    std::fputs(to_text(make_dry_run(config, ranks_per_node)).c_str(), stdout);
   });
 }
 

@@ -128,6 +128,13 @@ std::string evaluation_has_data(const RunConfig& c) {
       c.eval.every);
 }
 
+std::string samples_are_bytes(const RunConfig& c) {
+  constexpr std::int64_t kByteVocab = 257;  // the byte tokenizer's
+  if (c.eval.sample_tokens == 0 || c.model.vocab_size == kByteVocab) return {};
+  return format("{} sampled tokens are shown as bytes and need model.vocab_size {}, not {} (or set it to 0)",
+                c.eval.sample_tokens, kByteVocab, c.model.vocab_size);
+}
+
 std::string warmup_fits(const RunConfig& c) {
   if (c.optimizer.warmup_steps <= c.run.steps) return {};
   return format("{} is more than run.steps {}", c.optimizer.warmup_steps, c.run.steps);
@@ -204,6 +211,7 @@ const std::vector<CrossCheck>& cross_checks() {
       {{"batch.global", "batch.micro", "parallel.dp"}, batch_is_whole},
       {{"batch.global", "batch.micro", "parallel.dp"}, micro_batches_are_bounded},
       {{"eval.every", "data.valid"}, evaluation_has_data},
+      {{"eval.sample_tokens", "model.vocab_size"}, samples_are_bytes},
       {{"optimizer.min_lr", "optimizer.lr"}, min_lr_is_least},
       {{"optimizer.warmup_steps", "run.steps"}, warmup_fits},
       {{"log.trace_steps", "run.steps"}, trace_steps_exist},

@@ -90,8 +90,9 @@ int peak_kept(const PipelineSchedule& schedule, int rank, int chunk);
 int peak_kept(const PipelineSchedule& schedule, int rank);
 
 // A text grid: a row a rank, time to the right, with durations (in slots, at least 1) for forward and
-// backward of one chunk; a letter tells chunks apart. The gradient leaves half-way through backward, before
-// the weights' part. Rows end with what has begun by column `max_columns`, and "..." where more follows.
+// backward of one chunk; a letter tells chunks apart. The gradient leaves half-way through a backward of
+// whole chunks, before the weights' part, and at the end of one that goes by units. Rows end with what has
+// begun by column `max_columns`, and "..." where more follows.
 std::string print_schedule(const PipelineSchedule& schedule, int forward_slots = 1, int backward_slots = 2,
                            std::size_t max_columns = std::string::npos);
 

@@ -30,9 +30,9 @@ struct RankTimeline {
 };
 
 // Chrome's trace-event format: pid = rank; rows (tid) for actions, compute, tp, pp, dp, world and io; an
-// arrow from each send to the wait for its receive. Times count from the earliest begin. A file that can't be
-// written is told through `warn`, once.
-void write_trace(const std::string& path, const std::vector<RankTimeline>& ranks, const Warn& warn);
+// arrow from each send to the wait for its receive. Times count from the earliest begin. False where the file
+// can't be written, which is told through `warn`, once; no part of it stays.
+bool write_trace(const std::string& path, const std::vector<RankTimeline>& ranks, const Warn& warn);
 
 // Mean over the ranks, in seconds.
 struct StepBreakdown {

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "core/format.h"
 #include "telemetry/append_file.h"
@@ -29,9 +31,10 @@ class TraceFile {
     text_ += json.dump();
     if (text_.size() >= kPieceBytes) flush();
   }
-  void end() {
+  bool end() {
     text_ += "\n]}\n";
     flush();
+    return file_.on();
   }
 
  private:
@@ -122,7 +125,7 @@ TimelineEvent timeline_event(const Event& event) {
   return timed;
 }
 
-void write_trace(const std::string& path, const std::vector<RankTimeline>& ranks, const Warn& warn) {
+bool write_trace(const std::string& path, const std::vector<RankTimeline>& ranks, const Warn& warn) {
   TraceFile file(path, warn);
   double begin = ranks.empty() ? 0 : ranks.front().begin_s;
   for (const RankTimeline& rank : ranks) begin = std::min(begin, rank.begin_s);
@@ -131,7 +134,10 @@ void write_trace(const std::string& path, const std::vector<RankTimeline>& ranks
     add_names(file, rank);
     for (const TimelineEvent& event : rank.events) add_event(file, time, rank.rank, event);
   }
-  file.end();
+  if (file.end()) return true;
+  std::error_code unknown;
+  if (std::filesystem::is_regular_file(path, unknown)) std::filesystem::remove(path, unknown);
+  return false;
 }
 
 }  // namespace hpt

@@ -21,15 +21,6 @@ void load_end(const std::vector<std::int32_t>& tokens, const MicroBatch& into) {
 
 }  // namespace
 
-void check_sampling(const RunConfig& config) {
-  if (config.eval.sample_tokens > 0 && config.model.vocab_size != byte_tokenizer::kVocabSize)
-    fail(ErrorKind::usage,
-         "eval.sample_tokens: samples are shown as bytes and need model.vocab_size {}, not {}; set it to 0",
-         byte_tokenizer::kVocabSize, config.model.vocab_size);
-  if (config.eval.sample_tokens > 0 && config.eval.sample_prompt.empty())
-    fail(ErrorKind::usage, "eval.sample_prompt: the model needs at least one byte to go on from");
-}
-
 std::string generate(const RunPlan& plan, RankEngine& engine) {
   const EvalSection& eval = plan.config.eval;
   std::vector<std::int32_t> tokens;

@@ -7,9 +7,6 @@
 
 namespace hpt {
 
-// Refuses eval.sample_tokens for a vocabulary that is not the byte tokenizer's (Error of kind usage).
-void check_sampling(const RunConfig& config);
-
 // eval.sample_tokens tokens after eval.sample_prompt, alike on all ranks; ends early at an end of document.
 // Bytes that a terminal should not see are shown as \xNN.
 std::string generate(const RunPlan& plan, RankEngine& engine);

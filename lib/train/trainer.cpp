@@ -207,7 +207,6 @@ void train(const RunConfig& config, RankContext& rank, Log& log) {
   rank.world->status().enter(RunPhase::data, 0);
   require_same("the config", hash64(dump_config(config)), rank);
   refuse_unsupported(config);
-  check_sampling(config);
   // Before the plan, which is as large as a batch has micro-batches: the data are known to fill one.
   const MicroBatchLoader train_data(loader_options(config, config.data.train, true));
   require_same("data.train", train_data.fingerprint(), rank);

@@ -67,6 +67,29 @@ TEST_CASE("options of a dry run are refused without it") {
   }
 }
 
+TEST_CASE("options that give a dry run different numbers of ranks are refused") {
+  const SmallRun small;
+  for (const auto& [first, second] :
+       {std::pair{"--world", "--shrink"}, {"--world", "--local"}, {"--shrink", "--local"}}) {
+    const Outcome outcome = dry_run(small, {"--config", "run.yaml", first, "4", second, "2"});
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.count_err_lines("says another number of ranks") == 1);
+  }
+}
+
+TEST_CASE("under a launcher a dry run is for the launcher's world") {
+  const SmallRun small;
+  const std::vector<std::string> words = hpt_train({"--config", "run.yaml", "--dry-run"});
+  CHECK(run({under_mpirun(2, words), {}, small.folder().path()}).out.find("mesh: 2 ranks") !=
+        std::string::npos);
+  std::vector<std::string> wrong = words;
+  wrong.insert(wrong.end(), {"--set", "parallel.tp=2", "--set", "parallel.dp=2"});
+  const Outcome outcome = run({under_mpirun(2, wrong), {}, small.folder().path()});
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.count_err_lines("= 4 ranks, but the world has 2") == 1);
+}
+
 TEST_CASE("under a launcher one process tells the dry run") {
   const SmallRun small;
   std::vector<std::string> words = hpt_train({"--config", "run.yaml", "--dry-run"});

@@ -135,4 +135,10 @@ TEST_CASE("the tensors with weight decay are the matrices") {
   CHECK(list.find("norm") == std::string::npos);
 }
 
+TEST_CASE("the drawn schedule waits for a gradient that leaves with a stage's last unit") {
+  const std::string text = to_text(make_dry_run(load("tiny"), 8));
+  CHECK(text.find("  rank 0 | F0 F1 .  .  B0--- F2 B1--- F3 B2--- .  B3---\n"
+                  "  rank 1 | .  F0 B0--- F1 B1--- F2 B2--- F3 B3---\n") != std::string::npos);
+}
+
 }  // namespace

@@ -39,10 +39,6 @@ PipelineAction bucket_action(ActionKind kind, int bucket) {
   return action;
 }
 
-bool is_reduction(ActionKind kind) {
-  return kind >= ActionKind::reduce_tied_start;
-}
-
 }  // namespace
 
 TEST_CASE("each bucket's reduction starts once, right after the action that lands its last gradient") {

@@ -1,6 +1,7 @@
 #include "telemetry/timeline.h"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -62,7 +63,7 @@ TEST_CASE("a step's parts and the rest add up to its time") {
 
 TEST_CASE("a trace is JSON with a process a rank, named rows, and an arrow from each send to its receive") {
   const TempFolder folder;
-  write_trace(folder / "trace.json", two_ranks(), [](const std::string& line) { FAIL(line); });
+  CHECK(write_trace(folder / "trace.json", two_ranks(), [](const std::string& line) { FAIL(line); }));
   const Json trace = Json::parse(std::ifstream(folder / "trace.json"));
   int arrows = 0;
   for (const Json& event : trace.at("traceEvents")) {
@@ -85,8 +86,12 @@ TEST_CASE("a trace is JSON with a process a rank, named rows, and an arrow from 
 
 TEST_CASE("a trace that can't be written is one warning") {
   int warnings = 0;
-  write_trace("/nowhere/at/all/trace.json", two_ranks(), [&](const std::string&) { ++warnings; });
+  CHECK_FALSE(
+      write_trace("/nowhere/at/all/trace.json", two_ranks(), [&](const std::string&) { ++warnings; }));
   CHECK(warnings == 1);
+  CHECK_FALSE(write_trace("/dev/full", two_ranks(), [&](const std::string&) { ++warnings; }));
+  CHECK(warnings == 2);
+  CHECK(std::filesystem::exists("/dev/full"));
 }
 
 }  // namespace

@@ -28,6 +28,13 @@ PipelineSchedule whole_chunks(const PipelineSchedule& schedule) {
   return whole;
 }
 
+// Each unit's input and weights in turn, so that the gradient leaves with the last unit, nearly at the end.
+bool goes_by_unit(const ActionList& list, int chunk) {
+  for (const PipelineAction& action : list)
+    if (action.kind == ActionKind::backward_input && action.chunk == chunk) return action.unit_begin > 0;
+  return false;
+}
+
 std::string label(const PipelineShape& shape, const PipelineAction& action) {
   const char letter = action.kind == ActionKind::forward          ? 'F'
                       : action.kind == ActionKind::backward_input ? 'B'
@@ -71,12 +78,16 @@ std::string print_schedule(const PipelineSchedule& schedule, int forward_slots, 
                            std::size_t max_columns) {
   HPT_REQUIRE(forward_slots >= 1 && backward_slots >= 1);
   const PipelineShape& shape = schedule.shape;
-  const int weight_slots = backward_slots / 2;
-  const ChunkTimes slots = {static_cast<double>(forward_slots),
-                            static_cast<double>(backward_slots - weight_slots),
-                            static_cast<double>(weight_slots)};
-  const std::vector<std::vector<ChunkTimes>> times(
-      schedule.ranks.size(), std::vector<ChunkTimes>(static_cast<std::size_t>(shape.num_chunks), slots));
+  std::vector<std::vector<ChunkTimes>> times;
+  for (const ActionList& list : schedule.ranks) {
+    times.emplace_back();
+    for (int chunk = 0; chunk < shape.num_chunks; ++chunk) {
+      const int weight_slots = goes_by_unit(list, chunk) ? 0 : backward_slots / 2;
+      times.back().push_back({static_cast<double>(forward_slots),
+                              static_cast<double>(backward_slots - weight_slots),
+                              static_cast<double>(weight_slots)});
+    }
+  }
   const std::size_t width =
       format("F{}", shape.num_micro_batches - 1).size() + (shape.num_chunks > 1 ? 2 : 1);
   const std::size_t rank_digits = format("{}", shape.num_ranks - 1).size();
