@@ -1,10 +1,14 @@
 #include "command_line.h"
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <vector>
 
 #include "config/nearest.h"
 #include "config/numbers.h"
 #include "config/text.h"
+#include "core/error.h"
 
 namespace hpt {
 namespace {
@@ -86,11 +90,6 @@ CLI::Option* require_path(CLI::Option* option) {
       [](const std::string& path) { return path.empty() ? "found '', but it must be a path" : ""; }, ""));
 }
 
-void add_option_to_come(CLI::App& command, const std::string& name) {
-  const auto refuse_it = [name](const std::string&) { refuse(name + " is not supported yet"); };
-  command.add_option_function<std::string>(name, refuse_it)->expected(0, 1)->group("");  // not in --help
-}
-
 void add_command_to_come(CLI::App& app, const std::string& name) {
   app.add_subcommand(name)->group("")->preparse_callback(
       [name](std::size_t) { refuse(name + " is not supported yet"); });
@@ -102,6 +101,13 @@ void refuse_options_of_training(const CLI::App& app) {
     if (option->count() > 0)
       refuse(format("{}: an option of training, which the command {} does not take", option->get_name(),
                     app.get_subcommands().front()->get_name()));
+}
+
+void print(const std::string& text) {
+  errno = 0;
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
+  if (errno != EPIPE)
+    fail(ErrorKind::runtime, "standard output: can't write to it: {}", std::strerror(errno));
 }
 
 std::string fault_of_words(const CLI::App& app, const CLI::ParseError& error) {

@@ -15,12 +15,14 @@ CLI::Option* add_share(CLI::App& command, const std::string& name, double& value
 // Refuses an empty path, which would otherwise read as one that was not given.
 CLI::Option* require_path(CLI::Option* option);
 
-// Options and commands that are known but not built yet: parsing refuses them by name.
-void add_option_to_come(CLI::App& command, const std::string& name);
+// Commands that are known but not built yet: parsing refuses them by name.
 void add_command_to_come(CLI::App& app, const std::string& name);
 
 // Refuses options of training beside another command, which would not read them.
 void refuse_options_of_training(const CLI::App& app);
+
+// To standard output, whole, or an Error of kind runtime; a reader that has seen enough and left is none.
+void print(const std::string& text);
 
 // What follows "command line: " when parsing `app` has thrown `error`.
 std::string fault_of_words(const CLI::App& app, const CLI::ParseError& error);

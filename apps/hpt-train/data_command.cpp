@@ -16,9 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-int print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    fail(ErrorKind::runtime, "standard output: can't write to it");
+int shown_all(const std::string& text) {
+  print(text);
   return 0;
 }
 
@@ -29,7 +28,7 @@ std::string line_of(const PackedFile& file) {
 
 int run_pack(const PackRequest& request) {
   const PackResult result = pack(request);
-  return print(line_of(result.train) + (result.valid ? line_of(*result.valid) : ""));
+  return shown_all(line_of(result.train) + (result.valid ? line_of(*result.valid) : ""));
 }
 
 struct InspectRequest {
@@ -61,20 +60,20 @@ Json to_json(const TokenFileReport& report) {
 
 int run_inspect(const InspectRequest& request) {
   const TokenFileReport report = inspect_token_file(request.file);
-  if (request.valid.empty()) return print(request.json ? line_of(to_json(report)) : to_text(report));
+  if (request.valid.empty()) return shown_all(request.json ? line_of(to_json(report)) : to_text(report));
 
   const TokenFileReport valid = inspect_token_file(request.valid);
   const TextBaseline baseline = text_baseline(TokenFile(request.file), TokenFile(request.valid));
   if (!request.json)
-    return print(to_text(report) + to_text(valid) +
-                 format("validation loss over {} tokens: unigram {:.4f}, bigram {:.4f} nats a token\n",
-                        baseline.num_predicted, baseline.unigram, baseline.bigram));
+    return shown_all(to_text(report) + to_text(valid) +
+                     format("validation loss over {} tokens: unigram {:.4f}, bigram {:.4f} nats a token\n",
+                            baseline.num_predicted, baseline.unigram, baseline.bigram));
   Json json = to_json(report);
   json["valid"] = to_json(valid);
   json["predicted_tokens"] = baseline.num_predicted;
   json["unigram_loss"] = baseline.unigram;
   json["bigram_loss"] = baseline.bigram;
-  return print(line_of(json));
+  return shown_all(line_of(json));
 }
 
 void add_pack(CLI::App& data, std::function<int()>& run) {

@@ -1,6 +1,5 @@
 #include "train_command.h"
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -65,7 +64,7 @@ int run_dry(const TrainArguments& arguments) {
                                  ? shrunk(load_alone(arguments), arguments.shrink)
                                  : load_config(request_of(arguments, world.size, world.origin));
     const int ranks_per_node = arguments.local > 0 ? arguments.local : arguments.ranks_per_node;
-    std::fputs(to_text(make_dry_run(config, ranks_per_node)).c_str(), stdout);
+    print(to_text(make_dry_run(config, ranks_per_node)));
   });
 }
 

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "core/format.h"
 
@@ -28,11 +30,24 @@ struct Log::Impl {
   bool console_works = true;
   std::unique_ptr<spdlog::sinks::basic_file_sink_st> file;
   std::string path;
+  struct Line {
+    spdlog::log_clock::time_point time;
+    spdlog::level::level_enum level;
+    std::string text;
+  };
+  std::vector<Line> waiting;  // for a file; only until one was opened
+  bool waits = true;
 
   void to_file(spdlog::level::level_enum level, const std::string& line) {
+    const auto now = spdlog::log_clock::now();
+    if (waits) waiting.push_back({now, level, line});
+    write({now, level, line});
+  }
+
+  void write(const Line& line) {
     if (file == nullptr) return;
     try {
-      file->log(spdlog::details::log_msg("", level, line));
+      file->log(spdlog::details::log_msg(line.time, {}, "", line.level, line.text));
       file->flush();
     } catch (const std::exception& fault) {
       drop_file(fault.what());
@@ -80,9 +95,11 @@ void Log::also_to(const std::string& path) {
   if (impl_->voice == Voice::silent) return;
   const std::lock_guard guard(impl_->lock);
   impl_->path = path;
+  impl_->waits = false;
   try {
     impl_->file = std::make_unique<spdlog::sinks::basic_file_sink_st>(path);
     impl_->file->set_pattern("%Y-%m-%d %H:%M:%S.%e %v");
+    for (const Impl::Line& line : std::exchange(impl_->waiting, {})) impl_->write(line);
   } catch (const std::exception& fault) {
     impl_->drop_file(fault.what());
   }

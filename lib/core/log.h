@@ -15,7 +15,7 @@ class Log {
 
   void info(const std::string& line);
   void warn(const std::string& line);
-  // From here on every line also goes, with a time stamp, to the end of this file.
+  // Every line also goes, with its time, to the end of this file: those from before too.
   void also_to(const std::string& path);
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <tuple>
 
 #include "config/load.h"
 #include "core/counter_rng.h"
@@ -33,13 +34,15 @@ std::vector<int> prime_factors(int number) {  // the largest first
   return factors;
 }
 
-// Each factor goes to an axis that had ranks and has none yet, else to the one that lost most.
+// Each factor goes to an axis that had ranks and has none yet, else to the one that lost most; one that is
+// more than an axis had goes to the last axis, dp, whose ranks make no dim larger.
 void spread(std::array<Axis*, 3> axes, int num_ranks) {
   for (const int factor : prime_factors(num_ranks)) {
-    const auto wants_more = [](const Axis* a, const Axis* b) {
-      const auto key = [](const Axis& axis) {
+    const auto wants_more = [&](const Axis* a, const Axis* b) {
+      const auto key = [&](const Axis& axis) {
+        const bool grows = axis.now * factor > axis.before && &axis != axes.back();
         const bool is_bare = axis.before > 1 && axis.now == 1;
-        return std::pair(is_bare ? 0 : 1, static_cast<double>(axis.now) / axis.before);
+        return std::tuple(grows, !is_bare, static_cast<double>(axis.now) / axis.before);
       };
       return key(*a) < key(*b);
     };

@@ -88,7 +88,7 @@ ChildRun in_child(const TemporaryFolder& folder, const std::string& out, const s
   return run;
 }
 
-TEST_CASE("lines go to standard output, warnings to standard error, and both to the file with a time stamp") {
+TEST_CASE("lines go to standard output, warnings to standard error, and all to the file with their time") {
   const TemporaryFolder folder;
   const ChildRun run = in_child(folder, folder.file("out"), [&] {
     Log log(Log::Voice::speaks);
@@ -101,7 +101,8 @@ TEST_CASE("lines go to standard output, warnings to standard error, and both to 
   CHECK(run.out == "before\nstep 1 {} %v\n");
   CHECK(run.err == "warning: slow\n");
   CHECK(shape_of_digits(text_of(folder.file("log.txt"))) ==
-        "9999-99-99 99:99:99.999 step 9 {} %v\n9999-99-99 99:99:99.999 warning: slow\n");
+        "9999-99-99 99:99:99.999 before\n9999-99-99 99:99:99.999 step 9 {} %v\n9999-99-99 99:99:99.999 "
+        "warning: slow\n");
 }
 
 TEST_CASE("the file is added to, never emptied") {

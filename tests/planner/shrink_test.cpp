@@ -38,8 +38,12 @@ TEST_CASE("an axis that has ranks keeps some, as long as there are enough") {
   // What is left over goes where most was lost.
   CHECK(shrunk(load("gpt-1t"), 16).parallel.pp == 4);
   CHECK(shrunk(load("gpt2-124m"), 6).parallel.dp == 6);
-  const RunConfig no_dp = shrunk(load("tiny", {"parallel.dp=1"}), 8);
-  CHECK(no_dp.parallel.dp == 1);
+  // A prime that no axis had makes no model of its size.
+  CHECK(shrunk(load("tiny"), 1021).parallel.dp == 1021);
+  CHECK(shrunk(load("tiny"), 1021).model.hidden < 100);
+  // Ranks that no axis had are data parallel.
+  CHECK(shrunk(load("tiny", {"parallel.dp=1"}), 4).parallel.dp == 1);
+  CHECK(shrunk(load("tiny", {"parallel.dp=1"}), 8).parallel.dp == 2);
 }
 
 TEST_CASE("what makes a layout special stays") {
