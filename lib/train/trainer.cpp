@@ -237,12 +237,12 @@ void train(const RunConfig& config, RankContext& rank, Log& log) {
   }
   StepTracer tracer(config, engine, folder.get(), log);
   Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, reporter.get(), tracer).run();
+  if (folder) log_memory(engine, rank, planned->level, log);
   rank.world->status().enter(RunPhase::sampling, config.run.steps);
   if (config.eval.sample_tokens > 0) {
     const std::string text = generate(plan, engine);
     if (folder) log.info("sample:\n" + text);
   }
-  if (folder) log_memory(engine, rank, planned->level, log);
   if (folder) log.info(format("done: {} steps; results are in {}", config.run.steps, config.run.dir));
 }
 
