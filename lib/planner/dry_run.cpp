@@ -37,6 +37,7 @@ void add(std::vector<Traffic>& traffic, const RecordedOp& op) {
 // The blocks of each stage as the family that was asked for has them placed.
 std::vector<std::int64_t> blocks_of(const std::vector<UnitRange>& stages) {
   std::vector<std::int64_t> blocks;
+  blocks.reserve(stages.size());
   for (const UnitRange& stage : stages) blocks.push_back(stage.size());
   --blocks.front();
   --blocks.back();

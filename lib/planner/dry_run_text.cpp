@@ -28,9 +28,9 @@ std::string grouped(std::size_t number) {
 class Table {
  public:
   enum class Side { left, right };
-  explicit Table(std::vector<std::pair<std::string, Side>> columns) {
+  explicit Table(const std::vector<std::pair<std::string, Side>>& columns) {
     std::vector<std::string> head;
-    for (auto& [name, side] : columns) {
+    for (const auto& [name, side] : columns) {
       head.push_back(name);
       sides_.push_back(side);
     }

@@ -44,7 +44,7 @@ RingPlace take_ring(RegionArena& arena) {
   return {arena.allocate(bytes), bytes};
 }
 
-HostRank::HostRank(Region shared, int place, EngineOptions options)
+HostRank::HostRank(Region shared, int place, const EngineOptions& options)
     : region(std::move(shared)), arena(region, place), engine(signals_of(region, place), options) {
   new (region.at(take_doorbell(arena))) Doorbell;
 }

@@ -27,7 +27,7 @@ RingPlace take_ring(RegionArena& arena);
 
 // What a rank keeps once, for all its groups on its host.
 struct HostRank {
-  HostRank(Region shared, int place, EngineOptions options);
+  HostRank(Region shared, int place, const EngineOptions& options);
 
   // Makes this rank's MemberBlock of a group in its arena; the offset is what the other members need.
   std::size_t make_member_block(int group_size);
