@@ -5,7 +5,8 @@
 
 namespace hpt {
 
-// The most bytes that were resident at one time; 0 where the system does not tell.
+// Bytes that are resident now, and the most that were at one time; 0 where the system does not tell.
+std::size_t resident_bytes();
 std::size_t peak_resident_bytes();
 
 }  // namespace hpt

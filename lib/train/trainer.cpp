@@ -173,7 +173,7 @@ struct PlannedEngine {
   PlannedEngine(const RunConfig& config, const RankContext& rank, const Stream& stream)
       : plan(make_run_plan(config)),
         needs(measure_rank(plan, rank.rank, cpu_backend(), stream).memory),
-        level(peak_resident_bytes()),
+        level(resident_bytes()),
         traced_world(config.log.trace_steps.empty() ? nullptr : make_traced_world(*rank.world)),
         engine(plan, traced_world ? *traced_world : *rank.world,
                traced_world ? timed_cpu_backend() : cpu_backend(), stream,
@@ -181,7 +181,7 @@ struct PlannedEngine {
 
   RunPlan plan;
   MemoryNeeds needs;
-  std::size_t level;  // bytes that the process had had before it took them
+  std::size_t level;  // bytes that the process held before it took them
   std::unique_ptr<ProcessGroup> traced_world;
   RankEngine engine;
 };
