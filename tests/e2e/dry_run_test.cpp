@@ -143,7 +143,8 @@ TEST_CASE("twenty layouts under mpirun take, to the byte, the memory that their 
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow memory counts too
 
-TEST_CASE("a process grows over its start by what was planned, within 5 %, in plans of 200 MB and more") {
+// Short micro-batches on one thread: what oneDNN packs for larger products is its own, and not in the plan.
+TEST_CASE("a process of small products grows over its start by its plan of 240 MB, within 5 %") {
   const SmallRun small;
   const std::vector<Layout> layouts = {
       {1, {"model.layers=1"}}, {2, {"parallel.tp=2"}}, {2, {"parallel.pp=2"}}, {2, {"model.layers=1"}}};
