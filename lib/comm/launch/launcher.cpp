@@ -1,6 +1,7 @@
 #include "comm/launch/launcher.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/error.h"
@@ -72,6 +73,10 @@ Launcher find_launcher(const Variable& variable) {
   if (const char* here = variable("OMPI_COMM_WORLD_LOCAL_SIZE"))
     found.ranks_here = number_of("OMPI_COMM_WORLD_LOCAL_SIZE", here);
   return found;
+}
+
+Launcher launcher_of_process() {
+  return find_launcher([](const char* name) -> const char* { return std::getenv(name); });
 }
 
 }  // namespace hpt

@@ -22,5 +22,6 @@ using Variable = std::function<const char*(const char* name)>;  // like getenv
 // OMPI_COMM_WORLD_RANK first, then PMIx, PMI, then SLURM's: under mpirun inside a SLURM job SLURM_PROCID is
 // inherited and wrong. Throws a usage Error for values that are no rank or no size.
 Launcher find_launcher(const Variable& variable);
+Launcher launcher_of_process();  // from its own environment
 
 }  // namespace hpt

@@ -1,7 +1,6 @@
 #include "comm/launch/world.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 
 #include "comm/launch/launcher.h"
@@ -11,14 +10,6 @@
 #include "core/error.h"
 
 namespace hpt {
-namespace {
-
-Launcher launcher_of_process() {
-  return find_launcher([](const char* name) -> const char* { return std::getenv(name); });
-}
-
-}  // namespace
-
 // A launcher ends all ranks as soon as one exits non-zero.
 int refuse(const Launcher& launcher, const std::string& message) {
   if (launcher.rank == 0)
