@@ -8,6 +8,7 @@
 #include "config/small_config.h"
 #include "config/text.h"
 #include "support/draws.h"
+#include "support/paths.h"
 
 namespace hpt::test {
 namespace {

@@ -16,6 +16,7 @@
 #include "config/small_config.h"
 #include "core/clock.h"
 #include "core/counter_rng.h"
+#include "support/paths.h"
 
 namespace hpt::test {
 namespace {

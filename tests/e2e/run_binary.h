@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/paths.h"
 #include "support/temp_folder.h"
 
 namespace e2e {

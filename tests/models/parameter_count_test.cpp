@@ -5,6 +5,7 @@
 
 #include "config/load.h"
 #include "models/model_spec.h"
+#include "support/paths.h"
 
 using namespace hpt;
 

@@ -5,6 +5,7 @@
 
 #include "config/load.h"
 #include "core/error.h"
+#include "support/paths.h"
 
 using namespace hpt;
 

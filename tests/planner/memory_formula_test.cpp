@@ -6,6 +6,7 @@
 #include "config/load.h"
 #include "core/error.h"
 #include "planner/dry_run.h"
+#include "support/paths.h"
 
 using namespace hpt;
 

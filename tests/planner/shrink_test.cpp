@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "config/load.h"
+#include "support/paths.h"
 
 using namespace hpt;
 

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "support/paths.h"
+
 namespace reference {
 namespace {
 
