@@ -1,5 +1,6 @@
 #include "models/model_spec.h"
 
+#include "models/model_flops.h"
 #include "models/registry.h"
 
 namespace hpt {
@@ -39,18 +40,11 @@ std::int64_t count_parameters(const ModelSpec& spec, int unit) {
 }
 
 UnitCosts unit_costs(const ModelSpec& spec) {
-  // Multiply-adds of a token: each element of a block's matrices once, attention over s keys twice (scores
-  // and mix), and the head's one product.
-  const auto h = static_cast<double>(spec.hidden);
-  double block = 2 * static_cast<double>(spec.heads * spec.head_dim * spec.seq_length);
-  for (const ParameterRow& row : spec.rows)
-    if (row.units.front() == 1 && row.shape.num_dims() > 1)
-      block += static_cast<double>(row.shape.num_elements());
-  const double head = h * static_cast<double>(spec.vocab_size);
+  const double block = block_multiply_adds(spec);
   // A look-up and its scatter move about as many bytes as one layer norm: little against a block, but more
   // than nothing.
-  const double embedding = 16 * h;
-  return {embedding / block, 1, head / block};
+  const double embedding = 16 * static_cast<double>(spec.hidden);
+  return {embedding / block, 1, head_multiply_adds(spec) / block};
 }
 
 }  // namespace hpt

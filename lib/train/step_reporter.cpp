@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "telemetry/model_flops.h"
+#include "models/model_flops.h"
 
 namespace hpt {
 namespace {
@@ -11,11 +11,6 @@ std::string duration(double seconds) {
   const std::int64_t whole = std::llround(seconds);
   if (whole >= 3600) return format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return format("{}:{:02}", whole / 60, whole % 60);
-}
-
-ModelFlopsInput flops_input(const ModelSpec& spec) {
-  return {spec.layers,   spec.hidden,     spec.heads,      spec.kv_heads,
-          spec.head_dim, spec.ffn_hidden, spec.vocab_size, spec.seq_length};
 }
 
 Warn warn_through(Log& log) {
@@ -30,8 +25,8 @@ StepReporter::StepReporter(const RunPlan& plan, const RunFolder& folder, Log& lo
       log_(log),
       memory_peak_bytes_(memory_peak_bytes),
       tokens_per_step_(plan.config.batch.global * plan.config.model.seq_length),
-      flops_per_step_and_rank_(model_flops_per_token(flops_input(plan.spec)) *
-                               static_cast<double>(tokens_per_step_) / plan.mesh.world_size()),
+      flops_per_step_and_rank_(model_flops_per_token(plan.spec) * static_cast<double>(tokens_per_step_) /
+                               plan.mesh.world_size()),
       metrics_(folder.path("metrics.jsonl"), warn_through(log)),
       clock_(clock) {
   if (plan.config.log.tensorboard)

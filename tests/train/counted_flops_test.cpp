@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "comm/recording/recording_group.h"
+#include "models/model_flops.h"
 #include "support/reference_gpt.h"
 #include "support/reference_layers.h"
-#include "telemetry/model_flops.h"
 #include "train/layout_run.h"
 
 namespace hpt::testing {
@@ -22,16 +22,8 @@ RunConfig config_of(std::int64_t kv_heads, std::int64_t ffn_hidden, bool tied) {
 }
 
 double model_flops_of_step(const RunConfig& config) {
-  const ModelSection& model = config.model;
-  const double per_token = model_flops_per_token({.layers = model.layers,
-                                                  .hidden = model.hidden,
-                                                  .heads = model.heads,
-                                                  .kv_heads = model.kv_heads,
-                                                  .head_dim = model.hidden / model.heads,
-                                                  .ffn_hidden = model.ffn_hidden,
-                                                  .vocab_size = model.vocab_size,
-                                                  .seq_length = model.seq_length});
-  return per_token * static_cast<double>(config.batch.global * model.seq_length);
+  return model_flops_per_token(make_model_spec(config)) *
+         static_cast<double>(config.batch.global * config.model.seq_length);
 }
 
 // What the reference multiplies for the loss and the gradients of one global batch.

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "models/model_flops.h"
 #include "support/temp_folder.h"
-#include "telemetry/model_flops.h"
 #include "train/layout_run.h"
 
 namespace hpt::testing {
@@ -44,7 +44,7 @@ std::vector<nlohmann::json> steady_lines(RunConfig config, std::int64_t every) {
 
 TEST_CASE("constant work is a constant rate of model FLOPs a rank, in every window and layout") {
   RunConfig config = case_t();
-  const double flops = model_flops_per_token({4, 32, 4, 2, 8, 64, 61, 16}) * 12 * 16;
+  const double flops = model_flops_per_token(make_model_spec(config)) * 12 * 16;
   for (const std::int64_t every : {1, 3, 4})
     for (const int tp : {1, 2}) {
       config.parallel.tp = tp;
