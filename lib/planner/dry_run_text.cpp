@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cctype>
 
 #include "config/schema.h"
 #include "config/text.h"
 #include "planner/dry_run.h"
+#include "planner/text_table.h"
 
 namespace hpt {
 namespace {
@@ -12,69 +12,8 @@ constexpr std::size_t kMostRows = 24;      // of a table
 constexpr std::size_t kMostColumns = 150;  // of the schedule
 constexpr std::size_t kMostRanksListed = 8;
 
-// "1,234,567"
-std::string grouped(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3)
-    digits.insert(static_cast<std::size_t>(at), ",");
-  return digits;
-}
-
-std::string grouped(std::size_t number) {
-  return grouped(static_cast<std::int64_t>(number));
-}
-
-// Columns as wide as their widest cell, numbers to the right; the middle of a long table is left out.
-class Table {
- public:
-  enum class Side { left, right };
-  explicit Table(const std::vector<std::pair<std::string, Side>>& columns) {
-    std::vector<std::string> head;
-    for (const auto& [name, side] : columns) {
-      head.push_back(name);
-      sides_.push_back(side);
-    }
-    rows_.push_back(std::move(head));
-  }
-
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-
-  std::string text() const {
-    const std::size_t half = kMostRows / 2;
-    const bool cut = rows_.size() - 1 > kMostRows;
-    std::string text = line(0);
-    for (std::size_t row = 1; row < rows_.size(); ++row) {
-      const bool is_left_out = cut && row > half && row + half < rows_.size();
-      if (!is_left_out) text += line(row);
-      if (is_left_out && row == half + 1) text += format("  ... {} more\n", rows_.size() - 1 - 2 * half);
-    }
-    return text;
-  }
-
- private:
-  std::size_t width(std::size_t column) const {
-    std::size_t widest = 0;
-    for (const auto& row : rows_) widest = std::max(widest, row[column].size());
-    return widest;
-  }
-  std::string line(std::size_t row) const {
-    std::string text;
-    for (std::size_t column = 0; column < sides_.size(); ++column) {
-      const std::string& cell = rows_[row][column];
-      text += "  ";
-      text += sides_[column] == Side::left ? format("{:<{}}", cell, width(column))
-                                           : format("{:>{}}", cell, width(column));
-    }
-    while (text.back() == ' ') text.pop_back();
-    return text + "\n";
-  }
-
-  std::vector<Side> sides_;
-  std::vector<std::vector<std::string>> rows_;
-};
-
-constexpr Table::Side kLeft = Table::Side::left;
-constexpr Table::Side kRight = Table::Side::right;
+constexpr TextTable::Side kLeft = TextTable::Side::left;
+constexpr TextTable::Side kRight = TextTable::Side::right;
 
 std::string value_of(const DryRun& dry, std::string_view key) {
   return find_field(key)->dump(dry.config);
@@ -111,7 +50,7 @@ std::string mesh_text(const DryRun& dry) {
   std::vector<std::string> sizes;
   for (const MeshAxis& axis : mesh.axes()) sizes.push_back(format("{} {}", axis.name, axis.size));
   const int nodes = (mesh.world_size() + dry.ranks_per_node - 1) / dry.ranks_per_node;
-  Table table({{"axis", kLeft}, {"ranks", kRight}, {"of rank 0", kLeft}, {"reach", kLeft}});
+  TextTable table({{"axis", kLeft}, {"ranks", kRight}, {"of rank 0", kLeft}, {"reach", kLeft}});
   for (const MeshAxis& axis : mesh.axes())
     table.add({axis.name, format("{}", axis.size), first_group(mesh, axis.name),
                axis.size == 1                                      ? "alone"
@@ -120,7 +59,7 @@ std::string mesh_text(const DryRun& dry) {
   return format("\nmesh: {} rank{} = {}, fastest-varying first; {} a node, {} node{}\n", mesh.world_size(),
                 mesh.world_size() == 1 ? "" : "s", joined(sizes, " x "), dry.ranks_per_node, nodes,
                 nodes == 1 ? "" : "s") +
-         table.text();
+         table.text(kMostRows);
 }
 
 // "embedding, layers 0-3"
@@ -135,11 +74,11 @@ std::string units_text(const ModelSpec& spec, const UnitRange& chunk) {
 }
 
 std::string stages_text(const DryRun& dry) {
-  Table table({{"pp rank", kRight},
-               {"first rank", kRight},
-               {"parameters", kRight},
-               {"bytes a rank", kRight},
-               {"holds", kLeft}});
+  TextTable table({{"pp rank", kRight},
+                   {"first rank", kRight},
+                   {"parameters", kRight},
+                   {"bytes a rank", kRight},
+                   {"holds", kLeft}});
   for (std::size_t pp_rank = 0; pp_rank < dry.ranks.size(); ++pp_rank) {
     const DryRank& rank = dry.ranks[pp_rank];
     std::vector<std::string> chunks;
@@ -147,13 +86,13 @@ std::string stages_text(const DryRun& dry) {
     table.add({format("{}", pp_rank), format("{}", rank.rank), grouped(rank.num_parameters),
                grouped(rank.memory.arenas()), joined(chunks, "; ")});
   }
-  return "\nstages: parameters over all tp ranks, a tied table with the embedding\n" + table.text();
+  return "\nstages: parameters over all tp ranks, a tied table with the embedding\n" + table.text(kMostRows);
 }
 
 std::string memory_text(const DryRun& dry) {
   const DryRank& rank = dry.heaviest();
   const MemoryNeeds& memory = rank.memory;
-  Table table({{"kind", kLeft}, {"bytes", kRight}});
+  TextTable table({{"kind", kLeft}, {"bytes", kRight}});
   table.add({"parameters", grouped(memory.parameters)});
   table.add({"gradients", grouped(memory.gradients)});
   table.add({"optimizer", grouped(memory.optimizer)});
@@ -163,22 +102,22 @@ std::string memory_text(const DryRun& dry) {
   table.add({"beside it, for exchange", grouped(memory.exchange)});
   return format("\nmemory of the heaviest rank, {} ({} thread{}, {})\n", rank.rank, dry.num_threads,
                 dry.num_threads == 1 ? "" : "s", name_of(dry.plan.dtype)) +
-         table.text();
+         table.text(kMostRows);
 }
 
 std::string traffic_text(const DryRun& dry) {
   const DryRank& rank = dry.heaviest();
   if (rank.traffic.empty()) return "\nsent in a step: nothing, the run has one rank\n";
-  Table table({{"group", kLeft},
-               {"ranks", kRight},
-               {"operations", kRight},
-               {"payload bytes", kRight},
-               {"sent bytes", kRight}});
+  TextTable table({{"group", kLeft},
+                   {"ranks", kRight},
+                   {"operations", kRight},
+                   {"payload bytes", kRight},
+                   {"sent bytes", kRight}});
   for (const Traffic& traffic : rank.traffic)
     table.add({traffic.group, format("{}", traffic.group_size), grouped(traffic.num_ops),
                grouped(traffic.payload_bytes), grouped(traffic.sent_bytes)});
   return format("\nsent in a step by rank {}, where sums and gathers go around a ring\n", rank.rank) +
-         table.text();
+         table.text(kMostRows);
 }
 
 // The first columns of the first and the last ranks.
@@ -186,21 +125,11 @@ std::string grid_text(const PipelineSchedule& schedule) {
   const std::string grid = print_schedule(schedule, 1, 2, kMostColumns);
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < grid.size();) {
-    const std::size_t end = grid.find('\n', begin);
-    lines.push_back(grid.substr(begin, end - begin));
-    begin = end + 1;
+    const std::size_t end = grid.find('\n', begin) + 1;
+    lines.push_back("  " + grid.substr(begin, end - begin));
+    begin = end;
   }
-  const std::size_t half = kMostRows / 2;
-  const bool cut = lines.size() > kMostRows;
-  std::string text;
-  for (std::size_t row = 0; row < lines.size(); ++row) {
-    if (cut && row >= half && row + half < lines.size()) {
-      if (row == half) text += format("  ... {} more\n", lines.size() - 2 * half);
-      continue;
-    }
-    text += "  " + lines[row] + "\n";
-  }
-  return text;
+  return cut_in_the_middle(lines, kMostRows);
 }
 
 std::string schedule_text(const DryRun& dry) {
