@@ -1,6 +1,7 @@
 #include "planner/dry_run.h"
 
 #include <catch2/catch.hpp>
+#include <ctime>
 #include <numeric>
 
 #include "config/load.h"
@@ -140,6 +141,24 @@ TEST_CASE("the drawn schedule waits for a gradient that leaves with a stage's la
   const std::string text = to_text(make_dry_run(load("tiny"), 8));
   CHECK(text.find("  rank 0 | F0 F1 .  .  B0--- F2 B1--- F3 B2--- .  B3---\n"
                   "  rank 1 | .  F0 B0--- F1 B1--- F2 B2--- F3 B3---\n") != std::string::npos);
+}
+
+// Of this process, to make and to tell a dry run of so many micro-batches, all of them kept at one time.
+double cpu_seconds(int num_micro_batches) {
+  const RunConfig config = load("tiny", 0,
+                                {"parallel.tp=1", "parallel.dp=1", "parallel.schedule=gpipe", "batch.micro=1",
+                                 format("batch.global={}", num_micro_batches)});
+  const std::clock_t begin = std::clock();
+  CHECK(to_text(make_dry_run(config, 8)).find(format("{} micro-batches", num_micro_batches)) !=
+        std::string::npos);
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST_CASE("a dry run takes as much longer as there are more micro-batches, up to the most") {
+  constexpr int kMost = 65536;
+  constexpr int kTimes = 8;
+  const double few = cpu_seconds(kMost / kTimes);
+  CHECK(cpu_seconds(kMost) < 3 * kTimes * few);  // where something searches: 50 times as long and more
 }
 
 }  // namespace
