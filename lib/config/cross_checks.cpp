@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "config/numbers.h"
+#include "config/schedule_rules.h"
 #include "config/schema.h"
 #include "config/text.h"
 #include "core/format.h"
@@ -80,10 +81,12 @@ std::string stages_hold_all_layers(const RunConfig& c) {
   return format("the entries add up to {}, but model.layers is {}", sum, c.model.layers);
 }
 
-std::string chunks_need_interleaving(const RunConfig& c) {
-  if (c.parallel.virtual_stages == 1 || c.parallel.schedule == ScheduleKind::interleaved) return {};
-  return format("{} chunks a rank need parallel.schedule interleaved (another schedule takes 1)",
-                c.parallel.virtual_stages);
+std::string schedule_takes_chunks(const RunConfig& c) {
+  if (c.parallel.virtual_stages == 1 || rules_of(c.parallel.schedule).takes_virtual_stages) return {};
+  const std::vector<std::string> takers =
+      schedule_names([](const ScheduleRules& rules) { return rules.takes_virtual_stages; });
+  return format("{} chunks a rank need parallel.schedule {} (another schedule takes 1)",
+                c.parallel.virtual_stages, joined(takers, " or "));
 }
 
 std::string cp_divides_sequence(const RunConfig& c) {
@@ -203,7 +206,7 @@ const std::vector<CrossCheck>& cross_checks() {
       {{"parallel.tp", "model.kv_heads", "model.heads"}, tp_fits_kv_heads},
       {{"parallel.tp", "model.ffn_hidden"}, tp_divides_ffn},
       {{"parallel.pp", "parallel.virtual_stages", "model.layers"}, every_stage_has_layers},
-      {{"parallel.virtual_stages", "parallel.schedule"}, chunks_need_interleaving},
+      {{"parallel.virtual_stages", "parallel.schedule"}, schedule_takes_chunks},
       {{"parallel.stages", "parallel.pp", "parallel.virtual_stages", "model.layers"}, stages_hold_all_layers},
       {{"parallel.cp", "model.seq_length"}, cp_divides_sequence},
       {{"batch.micro", "model.seq_length", "model.hidden", "model.ffn_hidden", "model.vocab_size"},

@@ -1,7 +1,9 @@
 #include <string_view>
 
 #include "config/load.h"
+#include "config/schedule_rules.h"
 #include "config/schema.h"
+#include "config/text.h"
 
 namespace hpt {
 namespace {
@@ -11,57 +13,64 @@ namespace {
 struct Limit {
   std::string_view key;
   bool (*is_beyond)(const RunConfig&);
-  std::string_view runs;            // what it can run instead
+  std::string runs;                 // what it can run instead
   void (*use_instead)(RunConfig&);  // the nearest of it
 };
 
-constexpr Limit kLimits[] = {
-    {"run.device", [](const RunConfig& c) { return c.run.device == DeviceChoice::cuda; }, "cpu",
-     [](RunConfig& c) { c.run.device = DeviceChoice::cpu; }},
-    {"run.precision",
-     [](const RunConfig& c) {
-       return c.run.precision == Precision::bf16 || c.run.precision == Precision::fp16;
-     },
-     "fp32 and fp64", [](RunConfig& c) { c.run.precision = Precision::fp32; }},
-    {"run.check_replicas_every", [](const RunConfig& c) { return c.run.check_replicas_every > 0; }, "0",
-     [](RunConfig& c) { c.run.check_replicas_every = 0; }},
-    {"model.family", [](const RunConfig& c) { return c.model.family != Family::gpt; }, "gpt",
-     [](RunConfig& c) { c.model.family = Family::gpt; }},
-    {"parallel.cp", [](const RunConfig& c) { return c.parallel.cp > 1; }, "1",
-     [](RunConfig& c) { c.parallel.cp = 1; }},
-    {"parallel.schedule", [](const RunConfig& c) { return c.parallel.schedule == ScheduleKind::zb_h1; },
-     "gpipe, 1f1b and interleaved", [](RunConfig& c) { c.parallel.schedule = ScheduleKind::one_f_one_b; }},
-    {"parallel.sequence_parallel", [](const RunConfig& c) { return c.parallel.sequence_parallel; }, "false",
-     [](RunConfig& c) { c.parallel.sequence_parallel = false; }},
-    {"parallel.zero", [](const RunConfig& c) { return c.parallel.zero > 0; }, "0",
-     [](RunConfig& c) { c.parallel.zero = 0; }},
-    {"parallel.recompute", [](const RunConfig& c) { return c.parallel.recompute != Recompute::none; }, "none",
-     [](RunConfig& c) { c.parallel.recompute = Recompute::none; }},
-    {"checkpoint.dir", [](const RunConfig& c) { return c.checkpoint.dir != CheckpointSection{}.dir; },
-     "checkpoints", [](RunConfig& c) { c.checkpoint.dir = CheckpointSection{}.dir; }},
-    {"checkpoint.every", [](const RunConfig& c) { return c.checkpoint.every > 0; }, "0",
-     [](RunConfig& c) { c.checkpoint.every = 0; }},
-    {"checkpoint.keep", [](const RunConfig& c) { return c.checkpoint.keep != CheckpointSection{}.keep; }, "3",
-     [](RunConfig& c) { c.checkpoint.keep = CheckpointSection{}.keep; }},
-    {"checkpoint.keep_every", [](const RunConfig& c) { return c.checkpoint.keep_every > 0; }, "0",
-     [](RunConfig& c) { c.checkpoint.keep_every = 0; }},
-    {"checkpoint.resume",
-     [](const RunConfig& c) { return c.checkpoint.resume != "auto" && c.checkpoint.resume != "never"; },
-     "auto and never", [](RunConfig& c) { c.checkpoint.resume = CheckpointSection{}.resume; }},
-    {"checkpoint.async", [](const RunConfig& c) { return !c.checkpoint.async; }, "true",
-     [](RunConfig& c) { c.checkpoint.async = true; }},
-    {"checkpoint.init_from", [](const RunConfig& c) { return !c.checkpoint.init_from.empty(); }, "none",
-     [](RunConfig& c) { c.checkpoint.init_from.clear(); }},
-    {"log.straggler_factor",
-     [](const RunConfig& c) { return c.log.straggler_factor != LogSection{}.straggler_factor; }, "1.5",
-     [](RunConfig& c) { c.log.straggler_factor = LogSection{}.straggler_factor; }},
-};
+std::string built_schedules() {
+  return joined(schedule_names([](const ScheduleRules& rules) { return rules.is_built; }));
+}
+
+const std::vector<Limit>& limits() {
+  static const std::vector<Limit> all = {
+      {"run.device", [](const RunConfig& c) { return c.run.device == DeviceChoice::cuda; }, "cpu",
+       [](RunConfig& c) { c.run.device = DeviceChoice::cpu; }},
+      {"run.precision",
+       [](const RunConfig& c) {
+         return c.run.precision == Precision::bf16 || c.run.precision == Precision::fp16;
+       },
+       "fp32 and fp64", [](RunConfig& c) { c.run.precision = Precision::fp32; }},
+      {"run.check_replicas_every", [](const RunConfig& c) { return c.run.check_replicas_every > 0; }, "0",
+       [](RunConfig& c) { c.run.check_replicas_every = 0; }},
+      {"model.family", [](const RunConfig& c) { return c.model.family != Family::gpt; }, "gpt",
+       [](RunConfig& c) { c.model.family = Family::gpt; }},
+      {"parallel.cp", [](const RunConfig& c) { return c.parallel.cp > 1; }, "1",
+       [](RunConfig& c) { c.parallel.cp = 1; }},
+      {"parallel.schedule", [](const RunConfig& c) { return !rules_of(c.parallel.schedule).is_built; },
+       built_schedules(), [](RunConfig& c) { c.parallel.schedule = ParallelSection{}.schedule; }},
+      {"parallel.sequence_parallel", [](const RunConfig& c) { return c.parallel.sequence_parallel; }, "false",
+       [](RunConfig& c) { c.parallel.sequence_parallel = false; }},
+      {"parallel.zero", [](const RunConfig& c) { return c.parallel.zero > 0; }, "0",
+       [](RunConfig& c) { c.parallel.zero = 0; }},
+      {"parallel.recompute", [](const RunConfig& c) { return c.parallel.recompute != Recompute::none; },
+       "none", [](RunConfig& c) { c.parallel.recompute = Recompute::none; }},
+      {"checkpoint.dir", [](const RunConfig& c) { return c.checkpoint.dir != CheckpointSection{}.dir; },
+       "checkpoints", [](RunConfig& c) { c.checkpoint.dir = CheckpointSection{}.dir; }},
+      {"checkpoint.every", [](const RunConfig& c) { return c.checkpoint.every > 0; }, "0",
+       [](RunConfig& c) { c.checkpoint.every = 0; }},
+      {"checkpoint.keep", [](const RunConfig& c) { return c.checkpoint.keep != CheckpointSection{}.keep; },
+       "3", [](RunConfig& c) { c.checkpoint.keep = CheckpointSection{}.keep; }},
+      {"checkpoint.keep_every", [](const RunConfig& c) { return c.checkpoint.keep_every > 0; }, "0",
+       [](RunConfig& c) { c.checkpoint.keep_every = 0; }},
+      {"checkpoint.resume",
+       [](const RunConfig& c) { return c.checkpoint.resume != "auto" && c.checkpoint.resume != "never"; },
+       "auto and never", [](RunConfig& c) { c.checkpoint.resume = CheckpointSection{}.resume; }},
+      {"checkpoint.async", [](const RunConfig& c) { return !c.checkpoint.async; }, "true",
+       [](RunConfig& c) { c.checkpoint.async = true; }},
+      {"checkpoint.init_from", [](const RunConfig& c) { return !c.checkpoint.init_from.empty(); }, "none",
+       [](RunConfig& c) { c.checkpoint.init_from.clear(); }},
+      {"log.straggler_factor",
+       [](const RunConfig& c) { return c.log.straggler_factor != LogSection{}.straggler_factor; }, "1.5",
+       [](RunConfig& c) { c.log.straggler_factor = LogSection{}.straggler_factor; }},
+  };
+  return all;
+}
 
 }  // namespace
 
 std::vector<std::string> not_yet_supported(const RunConfig& config) {
   std::vector<std::string> faults;
-  for (const Limit& limit : kLimits) {
+  for (const Limit& limit : limits()) {
     if (!limit.is_beyond(config)) continue;
     faults.push_back(format("{}: {}: {} is not supported yet (this version runs {})",
                             config.place_of(limit.key), limit.key, find_field(limit.key)->dump(config),
@@ -72,7 +81,7 @@ std::vector<std::string> not_yet_supported(const RunConfig& config) {
 
 RunConfig as_supported(const RunConfig& config) {
   RunConfig supported = config;
-  for (const Limit& limit : kLimits)
+  for (const Limit& limit : limits())
     if (limit.is_beyond(config)) limit.use_instead(supported);
   return supported;
 }

@@ -14,7 +14,6 @@ namespace hpt {
 enum class DeviceChoice { automatic, cpu, cuda };
 enum class Precision { fp32, bf16, fp16, fp64 };
 enum class Family { gpt, bloom, llama };
-enum class ScheduleKind { gpipe, one_f_one_b, interleaved, zb_h1 };
 enum class Recompute { none, selective, full };
 enum class OptimizerType { adamw, sgd };
 enum class LrShape { constant, linear, cosine, wsd };
@@ -51,7 +50,7 @@ struct ParallelSection {
   int dp = 0;  // 0 = auto: world / (tp * cp * pp)
   int cp = 1;
   std::vector<std::string> order = {"tp", "cp", "pp", "dp"};  // fastest-varying first
-  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  std::string schedule = "1f1b";                              // a name of config/schedule_rules.h
   int virtual_stages = 1;
   std::vector<std::int64_t> stages;  // layers of each stage (pp * virtual_stages of them); empty = auto
   bool sequence_parallel = false;

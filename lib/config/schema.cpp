@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/nearest.h"
+#include "config/schedule_rules.h"
 
 namespace hpt {
 namespace {
@@ -92,11 +93,10 @@ void add_parallel(std::vector<Field>& fields) {
   table.add("dp", &S::dp, OrWord{"auto", kDegree});
   table.add("cp", &S::cp, kDegree);
   table.add("order", &S::order, AxisOrder{});
-  table.add("schedule", &S::schedule,
-            Word<ScheduleKind>{{"gpipe", ScheduleKind::gpipe},
-                               {"1f1b", ScheduleKind::one_f_one_b},
-                               {"interleaved", ScheduleKind::interleaved},
-                               {"zb-h1", ScheduleKind::zb_h1}});
+  Word<std::string> schedules{};
+  for (const ScheduleRules& rules : kScheduleRules)
+    schedules.add(std::string(rules.name), std::string(rules.name));
+  table.add("schedule", &S::schedule, schedules);
   table.add("virtual_stages", &S::virtual_stages, Whole{1, 1 << 14});
   table.add("stages", &S::stages, OrWord{"auto", WholeList{Whole{1, 1 << 14}, 1}});
   table.add("sequence_parallel", &S::sequence_parallel, Boolean{});

@@ -81,25 +81,27 @@ struct Boolean {
 // Which of `words` the node is, -1 with a fault that lists them if none.
 int read_word(const YamlNode& node, const std::vector<std::string>& words, ValueFaults& faults);
 
-// One of a few words, each an enumerator.
-template <typename Enum>
+// One of a few words, each of which stands for a value: mostly an enumerator.
+template <typename Value>
 struct Word {
   std::vector<std::string> words;
-  std::vector<Enum> values;
+  std::vector<Value> values;
 
-  Word(std::initializer_list<std::pair<std::string, Enum>> table) {
-    for (const auto& [word, value] : table) {
-      words.push_back(word);
-      values.push_back(value);
-    }
+  Word() = default;
+  Word(std::initializer_list<std::pair<std::string, Value>> table) {
+    for (const auto& [word, value] : table) add(word, value);
   }
-  ValueFaults read(const YamlNode& node, Enum& out) const {
+  void add(std::string word, Value value) {
+    words.push_back(std::move(word));
+    values.push_back(std::move(value));
+  }
+  ValueFaults read(const YamlNode& node, Value& out) const {
     ValueFaults faults;
     const int index = read_word(node, words, faults);
     if (index >= 0) out = values[static_cast<std::size_t>(index)];
     return faults;
   }
-  std::string dump(Enum value) const {
+  std::string dump(const Value& value) const {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i] == value) return words[i];
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedule/pipeline_action.h"
@@ -21,15 +22,8 @@ struct PipelineShape {
   int chunk_of(int stage) const { return stage / num_ranks; }
 };
 
-// Most micro-batches kept by rank i of p (the closed forms of peak_kept over a rank's chunks):
-//   gpipe         m * v
-//   one_f_one_b   min(p - i, m)                                                    v = 1 only
-//   interleaved   R(min(2 (p - 1 - i) + (v - 1) p + 1, p v ceil(m / p)))           v = 1: as one_f_one_b
-//                 where R(n) counts the real ones among the first n forwards of the order for ceil(m / p) * p
-//                 micro-batches: with f = p v floor(m / p) and g = m mod p, R(n) = n up to f, and beyond it
-//                 R(n) = f + floor((n - f) / p) g + min((n - f) mod p, g)
-//   forward_only  1: nothing is kept past its own forward
-enum class PipelineScheduleKind { gpipe, one_f_one_b, interleaved, forward_only };
+// The schedule of a pass without backward: what no config names.
+inline constexpr std::string_view kForwardOnly = "forward_only";
 
 // A rank's own view of its chunks, for the passes: how many units each chunk holds, and which bucket of the
 // gradient buffer each unit belongs to (buckets are numbered in the order in which backward fills them: from
@@ -49,8 +43,10 @@ struct PipelineSchedule {
   std::vector<ActionList> ranks;
 };
 
-// Compute actions of every rank, whole chunks: unit_end of rank r's chunk c is units[r].chunks[c]'s count.
-PipelineSchedule make_schedule(PipelineScheduleKind kind, const PipelineShape& shape,
+// Compute actions of every rank, whole chunks, by the schedule of this name (schedules/table.h, with what
+// each keeps at most beside its function): unit_end of rank r's chunk c is units[r].chunks[c]'s count. Error
+// of kind usage where there is none of this name, or it does not take so many chunks.
+PipelineSchedule make_schedule(std::string_view name, const PipelineShape& shape,
                                const std::vector<RankUnits>& units);
 
 // Adds sends and receives to a schedule of compute actions: each receive is posted before the compute

@@ -17,19 +17,6 @@ MeshLayout mesh_of(const ParallelSection& parallel) {
   return MeshLayout(std::move(axes));
 }
 
-PipelineScheduleKind kind_of(ScheduleKind kind) {
-  switch (kind) {
-    case ScheduleKind::gpipe:
-      return PipelineScheduleKind::gpipe;
-    case ScheduleKind::one_f_one_b:
-      return PipelineScheduleKind::one_f_one_b;
-    case ScheduleKind::interleaved:
-      return PipelineScheduleKind::interleaved;
-    default:
-      fail(ErrorKind::usage, "parallel.schedule: this version runs gpipe, 1f1b and interleaved only");
-  }
-}
-
 // How units and buckets lie on each pipeline rank, read off the stores themselves.
 std::vector<RankUnits> rank_units(const RunPlan& plan, const PlanOptions& options) {
   std::vector<RankUnits> ranks;
@@ -60,7 +47,7 @@ PipelineSchedule checked(PipelineSchedule schedule, const std::vector<RankUnits>
 }
 
 PipelineSchedule forward_schedule(const PipelineShape& shape, const std::vector<RankUnits>& units) {
-  PipelineSchedule schedule = make_schedule(PipelineScheduleKind::forward_only, shape, units);
+  PipelineSchedule schedule = make_schedule(kForwardOnly, shape, units);
   add_communication(schedule);
   return checked(std::move(schedule), units);
 }
@@ -110,7 +97,7 @@ RunPlan make_run_plan(const RunConfig& config, const PlanOptions& options) {
   const std::vector<RankUnits> units = rank_units(plan, options);
   PipelineShape shape{config.parallel.pp, config.parallel.virtual_stages,
                       static_cast<int>(config.num_micro_batches())};
-  plan.train = make_schedule(kind_of(config.parallel.schedule), shape, units);
+  plan.train = make_schedule(config.parallel.schedule, shape, units);
   add_communication(plan.train);
   add_reductions(plan.train, units);
   split_backward_by_unit(plan.train);

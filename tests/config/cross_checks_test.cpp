@@ -163,7 +163,7 @@ bool layout_works(const RunConfig& c) {
   const bool kv_fit = (common == tp || common == c.model.kv_heads) &&
                       std::gcd(c.model.kv_heads, c.model.heads) == c.model.kv_heads;
   const bool ffn_fits = std::gcd(c.model.ffn_hidden, tp) == tp;
-  const bool chunks_fit = c.parallel.virtual_stages == 1 || c.parallel.schedule == ScheduleKind::interleaved;
+  const bool chunks_fit = c.parallel.virtual_stages == 1 || c.parallel.schedule == "interleaved";
   const std::int64_t sequences = c.batch.micro * c.parallel.dp;
   const bool batch_fits = c.batch.global / sequences * sequences == c.batch.global;
   return heads_fit && kv_fit && ffn_fits && chunks_fit && batch_fits && c.model.layers >= stages;
@@ -187,7 +187,7 @@ TEST_CASE("over random layouts, exactly those that divide evenly where they must
     c.parallel.pp = pick({1, 2, 3, 4});
     c.parallel.dp = pick({1, 2, 3, 4});
     c.parallel.virtual_stages = pick({1, 1, 2});
-    c.parallel.schedule = pick({0, 1}) == 0 ? ScheduleKind::one_f_one_b : ScheduleKind::interleaved;
+    c.parallel.schedule = pick({0, 1}) == 0 ? "1f1b" : "interleaved";
     c.batch.micro = pick({1, 2, 3});
     c.batch.global = pick({7, 12, 24});
     const std::string text = dump_config(c);

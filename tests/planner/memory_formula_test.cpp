@@ -171,7 +171,7 @@ void check_formulas(const RunConfig& config) {
   const DryRun dry = make_dry_run(config, 8);
   const Share share(config);
   const bool tied = config.model.tie_embeddings;
-  const bool gpipe = config.parallel.schedule == ScheduleKind::gpipe;
+  const bool gpipe = config.parallel.schedule == "gpipe";
   for (std::int64_t i = 0; i < share.p; ++i) {
     const DryRank& rank = dry.ranks[static_cast<std::size_t>(i)];
     const bool first = i == 0;

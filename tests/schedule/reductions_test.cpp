@@ -11,7 +11,7 @@ namespace {
 
 ScheduleCase random_training(std::mt19937& random) {
   ScheduleCase test = random_case(random);
-  while (test.kind == PipelineScheduleKind::forward_only) test = random_case(random);
+  while (test.schedule == kForwardOnly) test = random_case(random);
   return test;
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("each bucket's reduction starts once, right after the action that land
 
 TEST_CASE(
     "a bucket that ends inside the last backward is started before that backward is over, at pp 1 too") {
-  ScheduleCase test{PipelineScheduleKind::one_f_one_b, {1, 1, 2}, {}};
+  ScheduleCase test{"1f1b", {1, 1, 2}, {}};
   test.units = {{{{{2, 1, 1, 0}}}}};
   const ActionList list = finished_schedule(test).ranks.front();
   const auto compute = [](ActionKind kind, int micro_batch, int begin, int end) {
@@ -96,7 +96,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the tied table is exchanged as soon as each side has landed and reduced after the exchange") {
-  ScheduleCase test{PipelineScheduleKind::one_f_one_b, {2, 1, 1}, {}};
+  ScheduleCase test{"1f1b", {2, 1, 1}, {}};
   RankUnits first{{{{0, 0}}}, true, false, 1};
   RankUnits last{{{{0, 0, 0}}}, false, true, 1};
   test.units = {first, last};
@@ -140,19 +140,19 @@ TEST_CASE("one rank that holds both tied tables exchanges once, after the embedd
 }
 
 TEST_CASE("a schedule without backward gets no reductions") {
-  ScheduleCase test = plain_case(PipelineScheduleKind::forward_only, {2, 2, 3});
+  ScheduleCase test = plain_case(kForwardOnly, {2, 2, 3});
   test.units.front().holds_tied_embedding = true;
   test.units.front().tied_bucket = 2;
-  PipelineSchedule schedule = make_schedule(test.kind, test.shape, test.units);
+  PipelineSchedule schedule = make_schedule(test.schedule, test.shape, test.units);
   const PipelineSchedule before = schedule;
   add_reductions(schedule, test.units);
   CHECK(schedule.ranks == before.ranks);
 }
 
 TEST_CASE("a backward whose weights' part comes later is not moved up by the reductions") {
-  ScheduleCase test{PipelineScheduleKind::one_f_one_b, {1, 1, 1}, {}};
+  ScheduleCase test{"1f1b", {1, 1, 1}, {}};
   test.units = {{{{{1, 0}}}}};
-  PipelineSchedule schedule = make_schedule(test.kind, test.shape, test.units);
+  PipelineSchedule schedule = make_schedule(test.schedule, test.shape, test.units);
   ActionList& list = schedule.ranks.front();
   list.insert(list.begin() + 2,
               PipelineAction{ActionKind::recompute, 0, 0, 0, 2});  // anything between the two parts

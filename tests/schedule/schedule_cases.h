@@ -2,17 +2,20 @@
 // chunks, tied or not. Everything follows from the generator's seed.
 #pragma once
 
+#include <iterator>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/format.h"
 #include "schedule/pipeline_schedule.h"
+#include "schedule/schedules/table.h"
 
 namespace hpt::testing {
 
 struct ScheduleCase {
-  PipelineScheduleKind kind = PipelineScheduleKind::one_f_one_b;
+  std::string_view schedule = "1f1b";
   PipelineShape shape;
   std::vector<RankUnits> units;  // by rank
 };
@@ -44,10 +47,10 @@ inline std::vector<RankUnits> random_units(const PipelineShape& shape, bool tied
 
 inline ScheduleCase random_case(std::mt19937& random) {
   ScheduleCase test;
-  constexpr int kNumKinds = static_cast<int>(PipelineScheduleKind::forward_only) + 1;  // the last one
-  test.kind = static_cast<PipelineScheduleKind>(below(random, kNumKinds));
+  const ScheduleRow& row = kSchedules[below(random, static_cast<int>(std::size(kSchedules)))];
+  test.schedule = row.name;
   test.shape.num_ranks = 1 + below(random, 8);
-  test.shape.num_chunks = test.kind == PipelineScheduleKind::one_f_one_b ? 1 : 1 + below(random, 4);
+  test.shape.num_chunks = row.takes_chunks ? 1 + below(random, 4) : 1;
   test.shape.num_micro_batches = 1 + below(random, 20);
   test.units = random_units(test.shape, below(random, 2) == 0, random);
   return test;
@@ -55,20 +58,20 @@ inline ScheduleCase random_case(std::mt19937& random) {
 
 // Compute, communication and reductions.
 inline PipelineSchedule finished_schedule(const ScheduleCase& test) {
-  PipelineSchedule schedule = make_schedule(test.kind, test.shape, test.units);
+  PipelineSchedule schedule = make_schedule(test.schedule, test.shape, test.units);
   add_communication(schedule);
   add_reductions(schedule, test.units);
   return schedule;
 }
 
 inline std::string describe(const ScheduleCase& test) {
-  return format("kind {}, p {}, v {}, m {}", static_cast<int>(test.kind), test.shape.num_ranks,
-                test.shape.num_chunks, test.shape.num_micro_batches);
+  return format("{}, p {}, v {}, m {}", test.schedule, test.shape.num_ranks, test.shape.num_chunks,
+                test.shape.num_micro_batches);
 }
 
 // One unit a chunk, one bucket a unit, not tied.
-inline ScheduleCase plain_case(PipelineScheduleKind kind, PipelineShape shape) {
-  ScheduleCase test{kind, shape, {}};
+inline ScheduleCase plain_case(std::string_view name, PipelineShape shape) {
+  ScheduleCase test{name, shape, {}};
   for (int rank = 0; rank < shape.num_ranks; ++rank) {
     RankUnits units;
     for (int chunk = 0; chunk < shape.num_chunks; ++chunk)

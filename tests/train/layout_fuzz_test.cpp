@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/load.h"
+#include "config/schedule_rules.h"
 #include "core/error.h"
 #include "support/draws.h"
 #include "train/layout_compare.h"
@@ -68,8 +69,8 @@ void draw_model(Draws& draws, Draw& d) {
 }
 
 void draw_pipeline(Draws& draws, Draw& d) {
-  d.schedule = draws.one_of<std::string>({"gpipe", "1f1b", "interleaved"});
-  d.virtual_stages = d.schedule == "interleaved" || draws.one_in(40) ? draws.between(1, 3) : 1;
+  d.schedule = draws.one_of(schedule_names([](const ScheduleRules& rules) { return rules.is_built; }));
+  d.virtual_stages = rules_of(d.schedule).takes_virtual_stages || draws.one_in(40) ? draws.between(1, 3) : 1;
   const std::int64_t parts = d.pp * d.virtual_stages;
   d.layers = draws.one_in(25) ? draws.between(1, parts) : parts + draws.between(0, 3);
   if (!draws.one_in(3)) return;
@@ -129,7 +130,8 @@ std::vector<std::string> broken_rules(const Draw& d) {
     keys.emplace_back("parallel.tp");
   if (d.ffn % d.tp != 0) keys.emplace_back("parallel.tp");
   if (d.layers < parts) keys.emplace_back("parallel.pp");
-  if (d.virtual_stages > 1 && d.schedule != "interleaved") keys.emplace_back("parallel.virtual_stages");
+  if (d.virtual_stages > 1 && !rules_of(d.schedule).takes_virtual_stages)
+    keys.emplace_back("parallel.virtual_stages");
   if (!d.stages.empty() && (static_cast<std::int64_t>(d.stages.size()) != parts || listed != d.layers))
     keys.emplace_back("parallel.stages");
   if (d.global % (d.micro * d.dp) != 0) keys.emplace_back("batch.global");

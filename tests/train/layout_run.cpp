@@ -3,6 +3,7 @@
 #include <cmath>
 #include <mutex>
 
+#include "config/schedule_rules.h"
 #include "core/counter_rng.h"
 #include "support/ranks.h"
 #include "train/measured_rank.h"
@@ -156,6 +157,14 @@ RunConfig case_t() {
   config.optimizer.weight_decay = 0;
   config.optimizer.clip_norm = 0;
   return config;
+}
+
+std::vector<std::string> schedules_for(int virtual_stages) {
+  if (virtual_stages > 1)
+    return schedule_names(
+        [](const ScheduleRules& rules) { return rules.is_built && rules.takes_virtual_stages; });
+  return schedule_names(
+      [](const ScheduleRules& rules) { return rules.is_built && !rules.takes_virtual_stages; });
 }
 
 }  // namespace hpt::testing

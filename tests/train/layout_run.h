@@ -49,4 +49,7 @@ LayoutResult train_in_layout(const LayoutRun& run);
 // (prime), sequence 16, global batch 12, 10 steps; fp64; SGD without clipping, which hides no wrong scale.
 RunConfig case_t();
 
+// The schedules that this version runs and that a layout with so many virtual stages is for.
+std::vector<std::string> schedules_for(int virtual_stages);
+
 }  // namespace hpt::testing

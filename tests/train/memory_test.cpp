@@ -83,7 +83,7 @@ TEST_CASE("1F1B keeps min(p - i, m) micro-batches and GPipe all of them") {
   RunConfig config = case_t();
   config.parallel.pp = 4;
   const std::size_t one_f_one_b = planned_bytes(config);
-  config.parallel.schedule = ScheduleKind::gpipe;
+  config.parallel.schedule = "gpipe";
   const std::size_t gpipe = planned_bytes(config);
   CHECK(gpipe > 2 * one_f_one_b);  // 12 against 4 on the first stage
 }

@@ -5,13 +5,19 @@
 namespace hpt {
 namespace {
 
-void append_place(const PipelineShape& shape, bool is_forward, int place, std::vector<ChunkStep>& steps) {
+void append_place(const PipelineShape& shape, bool is_forward, int place, ActionList& actions) {
   const int group_places = shape.num_ranks * shape.num_chunks;
   const int in_group = place % group_places;
   const int chunk = in_group / shape.num_ranks;
   const int micro_batch = place / group_places * shape.num_ranks + in_group % shape.num_ranks;
-  if (micro_batch < shape.num_micro_batches)
-    steps.push_back({is_forward, micro_batch, is_forward ? chunk : shape.num_chunks - 1 - chunk});
+  if (micro_batch >= shape.num_micro_batches) return;
+  if (is_forward) {
+    actions.push_back({ActionKind::forward, micro_batch, chunk});
+    return;
+  }
+  const int from_last = shape.num_chunks - 1 - chunk;
+  actions.push_back({ActionKind::backward_input, micro_batch, from_last});
+  actions.push_back({ActionKind::backward_weight, micro_batch, from_last});
 }
 
 }  // namespace
@@ -21,16 +27,16 @@ int num_places(const PipelineShape& shape) {
   return num_groups * shape.num_ranks * shape.num_chunks;
 }
 
-std::vector<ChunkStep> with_warm_up(const PipelineShape& shape, int warm_up) {
+ActionList with_warm_up(const PipelineShape& shape, int warm_up) {
   const int end = num_places(shape);
   warm_up = std::min(warm_up, end);
-  std::vector<ChunkStep> steps;
-  for (int place = 0; place < warm_up; ++place) append_place(shape, true, place, steps);
+  ActionList actions;
+  for (int place = 0; place < warm_up; ++place) append_place(shape, true, place, actions);
   for (int place = warm_up; place < end + warm_up; ++place) {
-    if (place < end) append_place(shape, true, place, steps);
-    append_place(shape, false, place - warm_up, steps);
+    if (place < end) append_place(shape, true, place, actions);
+    append_place(shape, false, place - warm_up, actions);
   }
-  return steps;
+  return actions;
 }
 
 }  // namespace hpt
