@@ -11,7 +11,7 @@
 namespace hpt {
 
 enum class ErrorKind {
-  usage,    // the command line, config, data set or world size is wrong; exit 2, nothing was written
+  usage,    // the command line, config, data set, world size or run.dir is wrong; exit 2, nothing was written
   runtime,  // failed while running; exit 1
   aborted,  // another rank failed and has told why; exit 1, nothing is printed
   stopped,  // a signal asked to stop; exit 1 until checkpoints exist

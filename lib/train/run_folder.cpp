@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -39,43 +41,84 @@ std::string who_am_i() {
 
 }  // namespace
 
-RunFolder::RunFolder(const std::string& dir, const std::string& config_yaml) : dir_(dir) {
-  std::error_code error;
-  fs::create_directories(dir_, error);
-  if (error) refuse(dir_, error.message());
-  lock();
-  AtomicFile config(path("config.yaml"));
-  config.append(config_yaml.data(), config_yaml.size());
-  config.sync();
+RunFolder::Lock::~Lock() {
+  if (fd >= 0) close(fd);
+}
+
+RunFolder::Made::~Made() {
+  std::error_code ignored;
+  for (auto path = paths.rbegin(); path != paths.rend(); ++path) fs::remove(*path, ignored);
+}
+
+RunFolder::RunFolder(const std::string& dir) : dir_(dir) {
+  constexpr int kMostTries = 100;
+  int tries = 0;
+  do {
+    if (++tries > kMostTries) refuse(dir_, "other runs take it away again and again");
+    make_folder();
+  } while (!take_lock());
+  tell_holder();
+}
+
+void RunFolder::begin(const std::string& config_yaml) {
   try {
+    AtomicFile config(path("config.yaml"));
+    config.append(config_yaml.data(), config_yaml.size());
+    config.sync();
     move_old_files();
+    config.commit();
   } catch (const fs::filesystem_error& failure) {
     refuse(dir_, failure.code().message());
+  } catch (const Error& failure) {
+    refuse(dir_, failure.what());
   }
-  config.commit();
+  made_.paths.clear();
 }
 
-RunFolder::~RunFolder() {
-  if (lock_fd_ >= 0) close(lock_fd_);
+void RunFolder::make_folder() {
+  fs::path folder;
+  std::error_code error;
+  std::error_code ignored;
+  for (const fs::path& part : fs::path(dir_)) {
+    folder /= part;
+    if (fs::is_directory(folder, ignored)) continue;
+    if (fs::create_directory(folder, error)) made_.paths.push_back(folder);
+    if (error) refuse(folder, fs::exists(folder, ignored) ? "it is there, and no folder" : error.message());
+  }
 }
 
-void RunFolder::lock() {
+// False where a run that never began has taken the folder away in between.
+bool RunFolder::take_lock() {
   const std::string file = path("lock");
-  lock_fd_ = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_fd_ < 0) refuse(file, std::strerror(errno));
-  if (flock(lock_fd_, LOCK_EX | LOCK_NB) != 0) {
+  std::error_code ignored;
+  const bool is_new = !fs::exists(file, ignored);
+  const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int code = errno;
+  if (fd < 0 && code == ENOENT && !fs::exists(dir_, ignored)) return false;
+  if (fd < 0) refuse(file, std::strerror(code));
+  Lock lock{fd};
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     std::string holder;
     std::getline(std::ifstream(file), holder);
     if (holder.empty()) holder = "it has just started";
     refuse(dir_, format("another run is live in it ({}); wait for it or choose another run.dir", holder));
   }
-  const std::string me = who_am_i() + "\n";
-  if (ftruncate(lock_fd_, 0) != 0 ||
-      ::write(lock_fd_, me.data(), me.size()) != static_cast<ssize_t>(me.size()))
-    refuse(file, std::strerror(errno));
+  struct stat status {};
+  if (fstat(fd, &status) == 0 && status.st_nlink == 0) return false;
+  std::swap(lock_.fd, lock.fd);
+  if (is_new) made_.paths.push_back(file);
+  return true;
 }
 
-void RunFolder::move_old_files() const {
+void RunFolder::tell_holder() {
+  const std::string me = who_am_i() + "\n";
+  const bool is_empty = ftruncate(lock_.fd, 0) == 0;
+  const ssize_t written = is_empty ? ::write(lock_.fd, me.data(), me.size()) : -1;
+  if (written < 0) refuse(path("lock"), std::strerror(errno));
+  if (written < static_cast<ssize_t>(me.size())) refuse(path("lock"), std::strerror(ENOSPC));
+}
+
+void RunFolder::move_old_files() {
   std::vector<fs::path> old_files;
   for (const char* name : kOwnFiles)
     if (fs::exists(path(name))) old_files.emplace_back(path(name));
@@ -86,6 +129,7 @@ void RunFolder::move_old_files() const {
   while (fs::exists(path(format("old-{}", number)))) ++number;
   const fs::path old_dir = path(format("old-{}", number));
   fs::create_directory(old_dir);
+  made_.paths.push_back(old_dir);
   for (const fs::path& file : old_files) fs::rename(file, old_dir / file.filename());
 }
 

@@ -3,27 +3,43 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace hpt {
 
 class RunFolder {
  public:
-  // Makes the folder where it is missing, takes the lock, moves old files away and writes config.yaml, whose
-  // room on the disk is found before anything is moved. Error of kind usage when another run holds the folder
-  // or it can't be written, of kind runtime when the disk is full.
-  RunFolder(const std::string& dir, const std::string& config_yaml);
-  ~RunFolder();
+  // Makes the folder where it is missing and takes the lock. Until begin() is through, everything that keeps
+  // a run out of its folder, a full disk too, is an Error of kind usage, and what was made goes again.
+  explicit RunFolder(const std::string& dir);
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
+
+  // Moves old files away and writes config.yaml, whose room on the disk is found before anything is moved.
+  void begin(const std::string& config_yaml);
 
   std::string path(const std::string& name) const { return dir_ + "/" + name; }
 
  private:
-  void lock();
-  void move_old_files() const;
+  // The lock on an open file; closing it gives it back.
+  struct Lock {
+    int fd = -1;
+    ~Lock();
+  };
+  // Files and folders that were not there; they are removed with it, the youngest first, folders if empty.
+  struct Made {
+    std::vector<std::string> paths;
+    ~Made();
+  };
+
+  void make_folder();
+  bool take_lock();
+  void tell_holder();
+  void move_old_files();
 
   std::string dir_;
-  int lock_fd_ = -1;
+  Lock lock_;
+  Made made_;  // after the lock, which is held until its file is gone
 };
 
 }  // namespace hpt

@@ -225,8 +225,11 @@ void train(const RunConfig& config, RankContext& rank, Log& log) {
   RankEngine& engine = planned->engine;
   rank.world->barrier();  // nothing is written before every rank has found its input and its memory
 
-  const auto folder =
-      on_first_rank(rank, [&] { return std::make_unique<RunFolder>(config.run.dir, dump_config(config)); });
+  const auto folder = on_first_rank(rank, [&] {
+    auto taken = std::make_unique<RunFolder>(config.run.dir);
+    taken->begin(dump_config(config));
+    return taken;
+  });
   if (folder) log.also_to(folder->path("log.txt"));
   const std::int64_t memory =
       largest(static_cast<std::int64_t>(engine.arenas().planned_bytes()), *rank.world, stream);

@@ -14,9 +14,10 @@ namespace {
 // A small disk at a folder, for as long as it lives.
 class SmallDisk {
  public:
-  explicit SmallDisk(std::string folder) : folder_(std::move(folder)) {
+  explicit SmallDisk(std::string folder, const std::string& options = "size=64k")
+      : folder_(std::move(folder)) {
     std::filesystem::create_directory(folder_);
-    is_there_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=64k") == 0;
+    is_there_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, options.c_str()) == 0;
     reason_ = std::strerror(errno);
   }
   ~SmallDisk() {
@@ -65,6 +66,34 @@ TEST_CASE("a disk that fills while a run goes on is told once for each file, and
     CHECK(outcome.count_err_lines("") == outcome.count_err_lines("warning: "));
     CHECK(run.metrics().size() > 10);  // whole lines
   }
+}
+
+TEST_CASE("a disk that is full at the start is exit code 2, and nothing is left on it") {
+  constexpr int kPage = 4096;
+  constexpr int kPages = 16;
+  // So many files and folders, the disk itself one of them, and so many free pages leave no room for either
+  // folder, the lock, what stands in it, config.yaml, what stands in that.
+  for (const auto& [num_files, free_pages] : {std::pair{1, 16}, {2, 16}, {3, 16}, {9, 0}, {4, 16}, {9, 1}})
+    for (const Ranks ranks : {Ranks::threads, Ranks::processes}) {
+      const SmallRun run;
+      const std::string options =
+          "size=" + std::to_string(kPages * kPage) + ",nr_inodes=" + std::to_string(num_files);
+      const SmallDisk disk(run.folder() / "disk", options);
+      if (!disk.is_there()) {
+        WARN("not tried: a small disk can't be mounted here: " << disk.reason());
+        return;
+      }
+      if (free_pages < kPages)
+        write_file(run.folder() / "disk/fill",
+                   std::string(static_cast<std::size_t>((kPages - free_pages) * kPage), 'x'));
+      const std::vector<std::string> before = run.files();
+      const Outcome outcome = run.train(ranks, 2, {"parallel.dp=2", "run.dir=disk/runs/out"});
+      INFO(options << ", " << free_pages << " pages free: " << outcome.err);
+      CHECK(outcome.exit_code == 2);
+      CHECK(outcome.count_err_lines("run.dir can't be used: ") == 1);
+      CHECK(outcome.count_err_lines("No space left on device") == 1);
+      CHECK(run.files() == before);
+    }
 }
 
 TEST_CASE("ranks as processes train on when the console is closed or its reader has gone") {

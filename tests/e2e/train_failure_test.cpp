@@ -133,7 +133,7 @@ TEST_CASE("a disk that is full at the start is told with its reason, and old res
   for (const std::string& word : command.arguments) line += " '" + word + "'";
   const Outcome outcome = e2e::run({{"bash", "-c", line}, {}, run.folder().path()});
   INFO(outcome.err);
-  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.exit_code == 2);
   CHECK(outcome.count_err_lines("out/config.yaml: can't write it: File too large") == 1);
   CHECK(read_file(run.folder() / "out/metrics.jsonl") == before);
   CHECK_FALSE(std::filesystem::exists(run.folder() / "out/old-1"));

@@ -31,7 +31,7 @@ std::vector<nlohmann::json> steady_lines(RunConfig config, std::int64_t every) {
   config.log.every = every;
   config.log.tensorboard = false;
   const RunPlan plan = make_run_plan(config);
-  const RunFolder folder(temp / "run", "");
+  const RunFolder folder(temp / "run");
   Log log(Log::Voice::silent);
   StepReporter reporter(plan, folder, log, 77, fake_clock);
   reporter.start_clock();
@@ -64,7 +64,7 @@ TEST_CASE("times and rates are those of the steps, whenever an evaluation falls 
   config.log.every = 4;
   config.log.tensorboard = false;
   const RunPlan plan = make_run_plan(config);
-  const RunFolder folder(temp / "run", "");
+  const RunFolder folder(temp / "run");
   Log log(Log::Voice::silent);
   now = 1000;
   StepReporter reporter(plan, folder, log, 77, fake_clock);
