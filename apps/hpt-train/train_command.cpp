@@ -57,13 +57,23 @@ LaunchedWorld world_of(const TrainArguments& arguments, const LaunchedWorld& lau
   return found.size > 0 ? found : launched;
 }
 
+// What is not supported is said of the config as it was given.
+std::string shrunk_dry_text(const TrainArguments& arguments, int ranks_per_node) {
+  const RunConfig config = load_alone(arguments);
+  const RunConfig small = shrunk(config, arguments.shrink);
+  DryRun dry = make_dry_run(small, ranks_per_node);
+  dry.not_supported = not_yet_supported(config);
+  std::string text;
+  for (const std::string& line : shrink_changes(config, small)) text += line + "\n";
+  return text + "\n" + to_text(dry);
+}
+
 int run_dry(const TrainArguments& arguments) {
   return run_alone([&](const LaunchedWorld& launched) {
     const LaunchedWorld world = world_of(arguments, launched);
-    const RunConfig config = arguments.shrink > 0
-                                 ? shrunk(load_alone(arguments), arguments.shrink)
-                                 : load_config(request_of(arguments, world.size, world.origin));
     const int ranks_per_node = arguments.local > 0 ? arguments.local : arguments.ranks_per_node;
+    if (arguments.shrink > 0) return print(shrunk_dry_text(arguments, ranks_per_node));
+    const RunConfig config = load_config(request_of(arguments, world.size, world.origin));
     print(to_text(make_dry_run(config, ranks_per_node)));
   });
 }

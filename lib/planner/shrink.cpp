@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <tuple>
+#include <utility>
 
 #include "config/load.h"
+#include "config/schema.h"
 #include "core/counter_rng.h"
 #include "core/error.h"
 #include "data/token_writer.h"
+#include "train/run_folder.h"
 #include "train/trainer.h"
 
 namespace hpt {
@@ -105,6 +109,16 @@ void shrink_batch(BatchSection& batch, const ParallelSection& before, const Para
   batch.global = batch.micro * now.dp * std::min(num_before, most);
 }
 
+// Enough for one global batch.
+std::int64_t num_tokens(const RunConfig& small) {
+  return small.batch.global * small.model.seq_length + 1;
+}
+
+// Files of one name hold the same, so that an earlier run's config.yaml stays true.
+std::string tokens_name(const RunConfig& small) {
+  return format("made-up-tokens-{}-{}-{}.bin", small.run.seed, small.model.vocab_size, num_tokens(small));
+}
+
 void shrink_rest(RunConfig& config) {
   config.run.name += "-shrunk";
   config.run.dir += "-shrunk";
@@ -112,38 +126,49 @@ void shrink_rest(RunConfig& config) {
   config.optimizer.warmup_steps = std::min(config.optimizer.warmup_steps, config.run.steps / 5);
   config.optimizer.min_lr *= std::min(1.0, kMostLr / config.optimizer.lr);
   config.optimizer.lr = std::min(config.optimizer.lr, kMostLr);
-  config.data.train = {{config.run.dir + "/made-up-tokens.bin", 1}};
+  config.data.train = {{format("{}/{}", config.run.dir, tokens_name(config)), 1}};
   config.data.valid.clear();
   config.eval = {};
   config.log.every = 1;
   std::erase_if(config.log.trace_steps, [&](std::int64_t step) { return step > config.run.steps; });
 }
 
-std::string change_text(const RunConfig& config, const RunConfig& small) {
+std::string layout_text(const RunConfig& config, const RunConfig& small) {
   const ParallelSection& before = config.parallel;
   const ParallelSection& now = small.parallel;
   return format(
-      "{}: tp {} x cp {} x pp {} x dp {} becomes tp {} x pp {} x dp {}; {} layers of hidden {} become {} of "
-      "{}; "
-      "the tokens are made up",
-      small.run.name, before.tp, before.cp, before.pp, before.dp, now.tp, now.pp, now.dp, config.model.layers,
-      config.model.hidden, small.model.layers, small.model.hidden);
+      "{}: tp {} x cp {} x pp {} x dp {} becomes tp {} x pp {} x dp {}, the tokens are made up; in detail:",
+      small.run.name, before.tp, before.cp, before.pp, before.dp, now.tp, now.pp, now.dp);
 }
 
-// Enough for one global batch; the same bytes whoever writes them.
 void write_tokens(const RunConfig& small) {
-  std::error_code error;
-  std::filesystem::create_directories(small.run.dir, error);
-  if (error) fail(ErrorKind::usage, "{}: run.dir can't be used: {}", small.run.dir, error.message());
   TokenWriter writer(small.data.train.front().path, {small.model.vocab_size, -1, "made-up"});
   const CounterRng random(small.run.seed, RngPurpose::made_up_tokens);
   const auto vocab = static_cast<std::uint64_t>(small.model.vocab_size);
-  std::vector<std::int32_t> tokens(static_cast<std::size_t>(small.batch.global * small.model.seq_length + 1));
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(num_tokens(small)));
   for (std::size_t i = 0; i < tokens.size(); ++i)
     tokens[i] = static_cast<std::int32_t>(random.bits64(i) % vocab);
   writer.append(tokens);
   writer.finish();
   writer.commit();
+}
+
+// Rank 0 writes under the folder's lock, so that no live run loses its tokens; then the first rank of each
+// other host does, which may see another disk.
+std::unique_ptr<RunFolder> folder_with_tokens(const RunConfig& small, const RankContext& rank) {
+  std::unique_ptr<RunFolder> folder;
+  if (rank.rank == 0) {
+    folder = std::make_unique<RunFolder>(small.run.dir);
+    folder->fill(tokens_name(small), [&] { write_tokens(small); });
+  }
+  rank.world->barrier();
+  if (rank.rank > 0 && rank.local_rank == 0)
+    refuse_where_it_fails(small.run.dir, [&] {
+      std::filesystem::create_directories(small.run.dir);
+      write_tokens(small);
+    });
+  rank.world->barrier();
+  return folder;
 }
 
 }  // namespace
@@ -162,16 +187,26 @@ RunConfig shrunk(const RunConfig& config, int num_ranks) {
   return parse_config(dump_config(small), request.world_origin, request);
 }
 
+std::vector<std::string> shrink_changes(const RunConfig& config, const RunConfig& small) {
+  std::vector<std::string> lines = {layout_text(config, small)};
+  const RunConfig supported = as_supported(config);
+  for (const Field& field : schema()) {
+    const std::string before = field.dump(supported);
+    const std::string now = field.dump(small);
+    if (now != before) lines.push_back(format("  {}: {} becomes {}", field.key(), before, now));
+  }
+  return lines;
+}
+
 void train_shrunk(const RunConfig& config, int num_ranks, RankContext& rank, Log& log) {
   if (num_ranks != rank.world_size)
     fail(ErrorKind::usage, "--shrink {}: the world has {} ranks ({}); start {} (with --local {}, say)",
          num_ranks, rank.world_size, rank.origin, num_ranks, num_ranks);
   const RunConfig small = shrunk(config, num_ranks);
-  log.info(change_text(config, small));
+  std::unique_ptr<RunFolder> folder = folder_with_tokens(small, rank);
+  for (const std::string& line : shrink_changes(config, small)) log.info(line);
   for (const std::string& line : not_yet_supported(config)) log.info(line);
-  if (rank.local_rank == 0) write_tokens(small);
-  rank.world->barrier();
-  train(small, rank, log);
+  train(small, rank, log, std::move(folder));
 }
 
 }  // namespace hpt

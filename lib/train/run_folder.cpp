@@ -41,6 +41,16 @@ std::string who_am_i() {
 
 }  // namespace
 
+void refuse_where_it_fails(const std::string& dir, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const fs::filesystem_error& failure) {
+    refuse(dir, failure.code().message());
+  } catch (const Error& failure) {
+    refuse(dir, failure.what());
+  }
+}
+
 RunFolder::Lock::~Lock() {
   if (fd >= 0) close(fd);
 }
@@ -60,18 +70,21 @@ RunFolder::RunFolder(const std::string& dir) : dir_(dir) {
   tell_holder();
 }
 
+void RunFolder::fill(const std::string& name, const std::function<void()>& write) {
+  refuse_where_it_fails(dir_, [&] {
+    if (!fs::exists(path(name))) made_.paths.push_back(path(name));
+    write();
+  });
+}
+
 void RunFolder::begin(const std::string& config_yaml) {
-  try {
+  refuse_where_it_fails(dir_, [&] {
     AtomicFile config(path("config.yaml"));
     config.append(config_yaml.data(), config_yaml.size());
     config.sync();
     move_old_files();
     config.commit();
-  } catch (const fs::filesystem_error& failure) {
-    refuse(dir_, failure.code().message());
-  } catch (const Error& failure) {
-    refuse(dir_, failure.what());
-  }
+  });
   made_.paths.clear();
 }
 

@@ -2,10 +2,15 @@
 // that lives as long as the process refuses a second live run in the same folder.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace hpt {
+
+// What fails in `work`, which writes to the folder of a run that has not begun, is a wrong run.dir: an Error
+// of kind usage.
+void refuse_where_it_fails(const std::string& dir, const std::function<void()>& work);
 
 class RunFolder {
  public:
@@ -15,6 +20,8 @@ class RunFolder {
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
+  // Lets `write` make a file that the run needs before it begins.
+  void fill(const std::string& name, const std::function<void()>& write);
   // Moves old files away and writes config.yaml, whose room on the disk is found before anything is moved.
   void begin(const std::string& config_yaml);
 

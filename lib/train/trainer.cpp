@@ -17,7 +17,6 @@
 #include "train/generate.h"
 #include "train/measured_rank.h"
 #include "train/rank_engine.h"
-#include "train/run_folder.h"
 #include "train/step_reporter.h"
 #include "train/step_tracer.h"
 
@@ -202,7 +201,7 @@ auto on_first_rank(const RankContext& rank, Make make) -> decltype(make()) {
 
 }  // namespace
 
-void train(const RunConfig& config, RankContext& rank, Log& log) {
+void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr<RunFolder> taken) {
   rank.world->set_deadline(config.run.watchdog_s);
   rank.world->status().enter(RunPhase::data, 0);
   require_same("the config", hash64(dump_config(config)), rank);
@@ -226,9 +225,9 @@ void train(const RunConfig& config, RankContext& rank, Log& log) {
   rank.world->barrier();  // nothing is written before every rank has found its input and its memory
 
   const auto folder = on_first_rank(rank, [&] {
-    auto taken = std::make_unique<RunFolder>(config.run.dir);
+    if (!taken) taken = std::make_unique<RunFolder>(config.run.dir);
     taken->begin(dump_config(config));
-    return taken;
+    return std::move(taken);
   });
   if (folder) log.also_to(folder->path("log.txt"));
   const std::int64_t memory =

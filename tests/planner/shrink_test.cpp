@@ -1,8 +1,10 @@
 #include "planner/shrink.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "config/load.h"
+#include "config/schema.h"
 #include "support/paths.h"
 
 using namespace hpt;
@@ -61,6 +63,25 @@ TEST_CASE("what makes a layout special stays") {
   CHECK(chunks.parallel.virtual_stages == 2);
   const RunConfig few = shrunk(load("tiny", {"parallel.pp=4", "batch.global=8", "model.layers=8"}), 16);
   CHECK(few.num_micro_batches() < few.parallel.pp);
+}
+
+TEST_CASE("every key that shrinking changes is told with both values, and no other") {
+  const std::vector<std::string> sets = {"log.trace_steps=[1,150]", "eval.every=7", "data.valid=v.bin",
+                                         "optimizer.lr=0.1"};
+  for (const char* name : {"tiny", "gpt-1t", "llama3-405b"}) {
+    const RunConfig config = load(name, sets);
+    const RunConfig small = shrunk(config, 8);
+    const std::vector<std::string> lines = shrink_changes(config, small);
+    std::vector<std::string> expected = {lines.front()};
+    for (const Field& field : schema())
+      if (field.dump(as_supported(config)) != field.dump(small))
+        expected.push_back(
+            format("  {}: {} becomes {}", field.key(), field.dump(as_supported(config)), field.dump(small)));
+    CHECK(lines == expected);
+    for (const char* line : {"  log.trace_steps: [1, 150] becomes [1]", "  eval.every: 7 becomes 0",
+                             "  data.valid: \"v.bin\" becomes none", "  optimizer.lr: 0.1 becomes 0.001"})
+      CHECK(std::find(lines.begin(), lines.end(), line) != lines.end());
+  }
 }
 
 }  // namespace

@@ -76,4 +76,27 @@ TEST_CASE("whatever keeps a run out of its folder is a wrong run.dir, and nothin
   CHECK_FALSE(std::filesystem::exists(temp / "config/lock"));
 }
 
+TEST_CASE("what a run needs before it begins goes with the folder, unless it was there or the run begins") {
+  const TempFolder temp;
+  const auto write = [&] { write_file(temp / "run/input", "new"); };
+  {
+    RunFolder folder(temp / "run");
+    folder.fill("input", write);
+  }
+  CHECK(is_empty(temp.path()));
+  {
+    RunFolder folder(temp / "run");
+    folder.fill("input", write);
+    folder.begin("run:");
+  }
+  {
+    RunFolder folder(temp / "run");
+    folder.fill("input", write);
+  }
+  CHECK(read_file(temp / "run/input") == "new");
+  RunFolder folder(temp / "other");
+  CHECK_THROWS_WITH(folder.fill("input", [] { fail(ErrorKind::runtime, "input: can't write it"); }),
+                    Catch::Contains("other: run.dir can't be used: input: can't write it"));
+}
+
 }  // namespace
