@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kMaxLocalRanks = 1024;
 constexpr int kMaxRanks = 1 << 20;
-constexpr int kRanksPerNode = 8;
+constexpr int kRanksPerHost = 8;
 
 struct TrainArguments {
   std::string config;
@@ -29,7 +29,7 @@ struct TrainArguments {
   int local = 0;
   bool dry_run = false;
   int world = 0;  // of a dry run; 0: as many as the layout has
-  int ranks_per_node = kRanksPerNode;
+  int ranks_per_host = kRanksPerHost;
   int shrink = 0;  // 0: the run as it is
 };
 
@@ -58,10 +58,10 @@ LaunchedWorld world_of(const TrainArguments& arguments, const LaunchedWorld& lau
 }
 
 // What is not supported is said of the config as it was given.
-std::string shrunk_dry_text(const TrainArguments& arguments, int ranks_per_node) {
+std::string shrunk_dry_text(const TrainArguments& arguments, int ranks_per_host) {
   const RunConfig config = load_alone(arguments);
   const RunConfig small = shrunk(config, arguments.shrink);
-  DryRun dry = make_dry_run(small, ranks_per_node);
+  DryRun dry = make_dry_run(small, ranks_per_host);
   dry.not_supported = not_yet_supported(config);
   std::string text;
   for (const std::string& line : shrink_changes(config, small)) text += line + "\n";
@@ -71,10 +71,10 @@ std::string shrunk_dry_text(const TrainArguments& arguments, int ranks_per_node)
 int run_dry(const TrainArguments& arguments) {
   return run_alone([&](const LaunchedWorld& launched) {
     const LaunchedWorld world = world_of(arguments, launched);
-    const int ranks_per_node = arguments.local > 0 ? arguments.local : arguments.ranks_per_node;
-    if (arguments.shrink > 0) return print(shrunk_dry_text(arguments, ranks_per_node));
+    const int ranks_per_host = arguments.local > 0 ? arguments.local : arguments.ranks_per_host;
+    if (arguments.shrink > 0) return print(shrunk_dry_text(arguments, ranks_per_host));
     const RunConfig config = load_config(request_of(arguments, world.size, world.origin));
-    print(to_text(make_dry_run(config, ranks_per_node)));
+    print(to_text(make_dry_run(config, ranks_per_host)));
   });
 }
 
@@ -111,8 +111,8 @@ void add_train_command(CLI::App& app, std::function<int()>& run) {
                                       "check all, print layout, memory and traffic; run nothing");
   add_count(app, "--world", arguments->world, kMaxRanks, "with --dry-run: as if there were this many ranks")
       ->needs(dry_run);
-  add_count(app, "--ranks-per-node", arguments->ranks_per_node, kMaxRanks,
-            "with --dry-run: this many ranks a node (8)")
+  add_count(app, "--ranks-per-node", arguments->ranks_per_host, kMaxRanks,
+            "with --dry-run: this many ranks a node, which is one host (8)")
       ->needs(dry_run);
   add_count(app, "--shrink", arguments->shrink, kMaxLocalRanks,
             "the same topology on this many ranks, with tiny dims and made-up tokens");

@@ -53,7 +53,7 @@ std::vector<std::int64_t> counts_of(const std::vector<double>& weights) {
   return reduced(std::move(counts));
 }
 
-// Tijdeman's rule. With shares r and S = 2k - 2, the sources that may come next are those whose deficit
+// Tijdeman's rule. With shares r and S = 2 (k - 1), the sources that may come next are those whose deficit
 // (n + 1) r - taken has reached 1/S; of these, the one whose deficit reaches 1 - 1/S first. Multiplied by the
 // period P and by S, everything is a whole number.
 class Apportioner {
@@ -62,7 +62,7 @@ class Apportioner {
       : counts_(counts),
         taken_(counts.size(), 0),
         period_(std::accumulate(counts.begin(), counts.end(), std::int64_t{0})),
-        slots_(std::max<std::int64_t>(1, 2 * static_cast<std::int64_t>(counts.size()) - 2)) {}
+        twice_others_(std::max<std::int64_t>(1, 2 * static_cast<std::int64_t>(counts.size()) - 2)) {}
 
   std::int64_t period() const { return period_; }
 
@@ -71,8 +71,8 @@ class Apportioner {
     double best_slack = 0;
     for (std::size_t source = 0; source < counts_.size(); ++source) {
       const std::int64_t deficit = (n + 1) * counts_[source] - taken_[source] * period_;  // times P
-      if (counts_.size() > 1 && deficit * slots_ < period_) continue;
-      const auto slack = static_cast<double>((slots_ - 1) * period_ - deficit * slots_);
+      if (counts_.size() > 1 && deficit * twice_others_ < period_) continue;
+      const auto slack = static_cast<double>((twice_others_ - 1) * period_ - deficit * twice_others_);
       const double deadline = slack / static_cast<double>(counts_[source]);
       if (best < counts_.size() && deadline >= best_slack) continue;
       best = source;
@@ -87,7 +87,7 @@ class Apportioner {
   const std::vector<std::int64_t>& counts_;
   std::vector<std::int64_t> taken_;
   std::int64_t period_;
-  std::int64_t slots_;
+  std::int64_t twice_others_;
 };
 
 }  // namespace

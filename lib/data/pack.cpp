@@ -18,7 +18,7 @@
 namespace hpt {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 constexpr std::int64_t kNoCut = std::numeric_limits<std::int64_t>::max();
 
 [[noreturn]] void fail_with_errno(ErrorKind kind, const std::string& path, const char* what) {
@@ -185,7 +185,7 @@ PackResult pack(const PackRequest& request) {
   if (!request.valid.empty()) valid.emplace(request.valid);
 
   Splitter splitter(train, valid ? &*valid : nullptr, split.cut);
-  std::vector<char> buffer(kChunkBytes);
+  std::vector<char> buffer(kReadBytes);
   for (const std::string& input : request.inputs) pack_document(input, buffer, splitter);
   if (splitter.position() == 0)
     fail(ErrorKind::usage, "{}: there is no text in the inputs", request.inputs.front());

@@ -8,12 +8,12 @@
 namespace hpt {
 namespace {
 
-// Each chunk reads the whole table twice and its gradient once, so rows are many enough to spread that; the
+// Each tile reads the whole table twice and its gradient once, so rows are many enough to spread that; the
 // logits, 64 MB of fp32 at most, are few beside the parameters of a model with a vocabulary of that size. A
-// power of two, since a micro-batch mostly has one of rows: no chunk is left with a few of them.
-constexpr std::int64_t kMinChunkRows = 64;
-constexpr std::int64_t kMaxChunkRows = 1024;
-constexpr std::int64_t kChunkLogits = std::int64_t{1} << 24;
+// power of two, since a micro-batch mostly has one of rows: no tile is left with a few of them.
+constexpr std::int64_t kMinTileRows = 64;
+constexpr std::int64_t kMaxTileRows = 1024;
+constexpr std::int64_t kTileLogits = std::int64_t{1} << 24;
 
 Tensor as_rows(const Tensor& x) {
   const std::int64_t h = x.shape[x.shape.num_dims() - 1];
@@ -22,7 +22,7 @@ Tensor as_rows(const Tensor& x) {
 
 }  // namespace
 
-struct VocabParallelHeadLoss::Chunk {
+struct VocabParallelHeadLoss::Tile {
   Tensor logits;  // [rows, local vocabulary]
   Tensor maxima;  // f64 [rows]
   Tensor sums;    // f64 [2, rows]
@@ -32,33 +32,33 @@ VocabParallelHeadLoss::VocabParallelHeadLoss(ProcessGroup& tp, const ParameterBu
                                              const VocabShard& shard)
     : tp_(tp), table_(table), shard_(shard) {}
 
-std::int64_t VocabParallelHeadLoss::chunk_rows(std::int64_t local_vocab) {
+std::int64_t VocabParallelHeadLoss::tile_rows(std::int64_t local_vocab) {
   const std::int64_t rows =
-      std::clamp(kChunkLogits / std::max<std::int64_t>(local_vocab, 1), kMinChunkRows, kMaxChunkRows);
+      std::clamp(kTileLogits / std::max<std::int64_t>(local_vocab, 1), kMinTileRows, kMaxTileRows);
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rows)));
 }
 
-VocabParallelHeadLoss::Chunk VocabParallelHeadLoss::forward(const LayerContext& context, const Tensor& rows,
-                                                            const Tensor& labels) const {
+VocabParallelHeadLoss::Tile VocabParallelHeadLoss::forward(const LayerContext& context, const Tensor& rows,
+                                                           const Tensor& labels) const {
   const Backend& backend = context.backend;
   const std::int64_t num_rows = rows.shape[0];
-  Chunk chunk;
-  chunk.logits = context.workspace.allocate(rows.dtype, {num_rows, table_.value.shape[0]});
-  chunk.maxima = context.workspace.allocate(DType::f64, {num_rows});
-  chunk.sums = context.workspace.allocate(DType::f64, {2, num_rows});
-  backend.gemm.forward(context.stream, chunk.logits, rows, table_.value, Tensor{});
-  backend.loss.local_max(context.stream, chunk.maxima, chunk.logits, shard_);
-  tp_.all_reduce(chunk.maxima, ReduceOp::max, context.stream).wait(context.stream);
-  backend.loss.local_sums(context.stream, chunk.sums, chunk.logits, chunk.maxima, labels, shard_);
-  tp_.all_reduce(chunk.sums, ReduceOp::sum, context.stream).wait(context.stream);
-  backend.loss.add_loss(context.stream, context.results.loss, chunk.sums, chunk.maxima, labels);
-  return chunk;
+  Tile tile;
+  tile.logits = context.workspace.allocate(rows.dtype, {num_rows, table_.value.shape[0]});
+  tile.maxima = context.workspace.allocate(DType::f64, {num_rows});
+  tile.sums = context.workspace.allocate(DType::f64, {2, num_rows});
+  backend.gemm.forward(context.stream, tile.logits, rows, table_.value, Tensor{});
+  backend.loss.local_max(context.stream, tile.maxima, tile.logits, shard_);
+  tp_.all_reduce(tile.maxima, ReduceOp::max, context.stream).wait(context.stream);
+  backend.loss.local_sums(context.stream, tile.sums, tile.logits, tile.maxima, labels, shard_);
+  tp_.all_reduce(tile.sums, ReduceOp::sum, context.stream).wait(context.stream);
+  backend.loss.add_loss(context.stream, context.results.loss, tile.sums, tile.maxima, labels);
+  return tile;
 }
 
 void VocabParallelHeadLoss::evaluate(const LayerContext& context, const Tensor& x) const {
   const Tensor rows = as_rows(x);
   const Tensor labels = context.micro_batch.labels.view({rows.shape[0]});
-  const std::int64_t step = chunk_rows(table_.value.shape[0]);
+  const std::int64_t step = tile_rows(table_.value.shape[0]);
   for (std::int64_t begin = 0; begin < rows.shape[0]; begin += step) {
     const std::int64_t end = std::min(begin + step, rows.shape[0]);
     const ArenaScope scratch(context.workspace);
@@ -71,17 +71,17 @@ void VocabParallelHeadLoss::train(const LayerContext& context, const Tensor& d_x
   const Tensor rows = as_rows(x);
   const Tensor d_rows = as_rows(d_x);
   const Tensor labels = context.micro_batch.labels.view({rows.shape[0]});
-  const std::int64_t step = chunk_rows(table_.value.shape[0]);
+  const std::int64_t step = tile_rows(table_.value.shape[0]);
   for (std::int64_t begin = 0; begin < rows.shape[0]; begin += step) {
     const std::int64_t end = std::min(begin + step, rows.shape[0]);
     const ArenaScope scratch(context.workspace);
     const Tensor part = rows.rows(begin, end);
-    const Chunk chunk = forward(context, part, labels.rows(begin, end));
-    backend.loss.backward(context.stream, chunk.logits, chunk.sums, chunk.maxima, labels.rows(begin, end),
+    const Tile tile = forward(context, part, labels.rows(begin, end));
+    backend.loss.backward(context.stream, tile.logits, tile.sums, tile.maxima, labels.rows(begin, end),
                           shard_, context.loss_scale);
-    backend.gemm.backward_input(context.stream, d_rows.rows(begin, end), chunk.logits, table_.value,
+    backend.gemm.backward_input(context.stream, d_rows.rows(begin, end), tile.logits, table_.value,
                                 Accumulate::no);
-    backend.gemm.backward_weight(context.stream, table_.grad, chunk.logits, part);
+    backend.gemm.backward_weight(context.stream, table_.grad, tile.logits, part);
   }
   copy_to_tp_backward(tp_, d_x, context.stream);
 }

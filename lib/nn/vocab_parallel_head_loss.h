@@ -1,9 +1,9 @@
 // VocabParallelHeadLoss: logits and cross entropy as one op, with the vocabulary cut over tp. Rows are taken
-// a chunk at a time: a chunk's logits are made, turned into their own gradient and used up before the next
-// chunk's, so full logits are neither stored nor computed twice, and no rank ever holds a whole row of them.
+// a tile at a time: a tile's logits are made, turned into their own gradient and used up before the next
+// tile's, so full logits are neither stored nor computed twice, and no rank ever holds a whole row of them.
 // In training the same pass makes the loss, the gradient of the hidden states and the gradient of the table.
 //
-// Reductions over tp for each chunk of C rows: max f64 [C], then sums f64 [2, C]; after all chunks, in
+// Reductions over tp for each tile of C rows: max f64 [C], then sums f64 [2, C]; after all tiles, in
 // training, the partial d_x [s, b, h].
 #pragma once
 
@@ -19,8 +19,8 @@ class VocabParallelHeadLoss {
   // table [padded vocabulary / tp, h]
   VocabParallelHeadLoss(ProcessGroup& tp, const ParameterBuffer& table, const VocabShard& shard);
 
-  // Rows in a chunk for a table of this many local columns.
-  static std::int64_t chunk_rows(std::int64_t local_vocab);
+  // Rows in a tile for a table of this many local columns.
+  static std::int64_t tile_rows(std::int64_t local_vocab);
 
   // Adds to results.loss.
   void evaluate(const LayerContext& context, const Tensor& x) const;
@@ -30,8 +30,8 @@ class VocabParallelHeadLoss {
   void sample(const LayerContext& context, const Tensor& x) const;
 
  private:
-  struct Chunk;
-  Chunk forward(const LayerContext& context, const Tensor& rows, const Tensor& labels) const;
+  struct Tile;
+  Tile forward(const LayerContext& context, const Tensor& rows, const Tensor& labels) const;
 
   ProcessGroup& tp_;
   ParameterBuffer table_;

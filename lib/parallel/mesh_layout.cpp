@@ -90,14 +90,14 @@ std::vector<std::vector<int>> MeshLayout::partition(std::span<const std::string>
   return groups;
 }
 
-bool MeshLayout::crosses_nodes(std::string_view axis, int ranks_per_node) const {
-  HPT_REQUIRE(ranks_per_node >= 1);
+bool MeshLayout::crosses_hosts(std::string_view axis, int ranks_per_host) const {
+  HPT_REQUIRE(ranks_per_host >= 1);
   const auto index = static_cast<std::size_t>(index_of(axis));
   for (int last = 0; last < world_size_; ++last) {
-    // The first member of a group lies on the earliest node, the last on the latest.
+    // The first member of a group lies on the earliest host, the last on the latest.
     if (coordinate(last, axis) != axes_[index].size - 1) continue;
     const int first = last - (axes_[index].size - 1) * strides_[index];
-    if (first / ranks_per_node != last / ranks_per_node) return true;
+    if (first / ranks_per_host != last / ranks_per_host) return true;
   }
   return false;
 }

@@ -33,8 +33,8 @@ class MeshLayout {
   std::vector<int> group(int rank, std::span<const std::string> fold) const;
   // All such groups: each rank once.
   std::vector<std::vector<int>> partition(std::span<const std::string> fold) const;
-  // Does any group along `axis` hold ranks of two nodes, with `ranks_per_node` consecutive ranks on a node?
-  bool crosses_nodes(std::string_view axis, int ranks_per_node) const;
+  // Does any group along `axis` hold ranks of two hosts, with `ranks_per_host` consecutive ranks on a host?
+  bool crosses_hosts(std::string_view axis, int ranks_per_host) const;
 
  private:
   int index_of(std::string_view axis) const;

@@ -1,6 +1,6 @@
-// PipelineStage: the chunks of layers that one rank holds, and the buffers that micro-batches occupy in them.
-// How many buffers there are follows from the action lists that will be run, and is known before the first
-// step.
+// PipelineStage: the chunks of layers that one rank holds, each a stage of the pipeline (with virtual stages
+// a rank has several, see schedule/pipeline_action.h), and the buffers that micro-batches occupy in them. How
+// many buffers there are follows from the action lists that will be run, and is known before the first step.
 #pragma once
 
 #include <memory>

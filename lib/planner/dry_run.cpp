@@ -83,7 +83,7 @@ DryRank measure(const DryRun& dry, int pp_rank) {
     for (int unit = chunk.begin; unit < chunk.end; ++unit)
       rank.num_parameters += count_parameters(dry.spec, unit);
   const MeasuredRank measured =
-      measure_rank(plan, rank.rank, cpu_backend(), Stream{dry.num_threads}, {}, dry.ranks_per_node);
+      measure_rank(plan, rank.rank, cpu_backend(), Stream{dry.num_threads}, {}, dry.ranks_per_host);
   rank.memory = measured.memory;
   for (const RecordedOp& op : measured.step.ops) add(rank.traffic, op);
   if (dry.spec.family != plan.spec.family) count_rows(rank, dry.spec, plan, pp_rank);
@@ -117,19 +117,19 @@ const DryRank& DryRun::heaviest() const {
   });
 }
 
-DryRun make_dry_run(const RunConfig& config, int ranks_per_node) {
+DryRun make_dry_run(const RunConfig& config, int ranks_per_host) {
   ModelSpec spec = make_model_spec(config);
   RunPlan plan = make_run_plan(planned_config(config, spec));
   DryRun dry{.config = config,
              .not_supported = not_yet_supported(config),
              .spec = std::move(spec),
              .plan = std::move(plan),
-             .ranks_per_node = ranks_per_node,
+             .ranks_per_host = ranks_per_host,
              .num_threads = 0,
              .ranks = {},
              .time = {}};
   dry.num_threads =
-      threads_of(config, num_cores(allowed_cores()), std::min(ranks_per_node, dry.plan.mesh.world_size()));
+      threads_of(config, num_cores(allowed_cores()), std::min(ranks_per_host, dry.plan.mesh.world_size()));
   for (int pp_rank = 0; pp_rank < config.parallel.pp; ++pp_rank) dry.ranks.push_back(measure(dry, pp_rank));
   dry.time = simulate_units(dry);
   return dry;

@@ -37,7 +37,7 @@ struct DryRun {
   std::vector<std::string> not_supported;  // a line for each key that is planned as something else
   ModelSpec spec;                          // of the family that was asked for
   RunPlan plan;
-  int ranks_per_node = 0;
+  int ranks_per_host = 0;
   int num_threads = 0;
   std::vector<DryRank> ranks;  // by pipeline rank
   // Units take time as their FLOPs do, a backward twice a forward, messages none.
@@ -46,8 +46,8 @@ struct DryRun {
   const DryRank& heaviest() const;
 };
 
-// The ranks of a node share this machine's cores, as far as run.threads is auto.
-DryRun make_dry_run(const RunConfig& config, int ranks_per_node);
+// The ranks of a host share this machine's cores, as far as run.threads is auto.
+DryRun make_dry_run(const RunConfig& config, int ranks_per_host);
 
 // For a terminal: many ranks and long schedules are cut.
 std::string to_text(const DryRun& dry);

@@ -49,16 +49,16 @@ std::string mesh_text(const DryRun& dry) {
   const MeshLayout& mesh = dry.plan.mesh;
   std::vector<std::string> sizes;
   for (const MeshAxis& axis : mesh.axes()) sizes.push_back(format("{} {}", axis.name, axis.size));
-  const int nodes = (mesh.world_size() + dry.ranks_per_node - 1) / dry.ranks_per_node;
+  const int hosts = (mesh.world_size() + dry.ranks_per_host - 1) / dry.ranks_per_host;
   TextTable table({{"axis", kLeft}, {"ranks", kRight}, {"of rank 0", kLeft}, {"reach", kLeft}});
   for (const MeshAxis& axis : mesh.axes())
     table.add({axis.name, format("{}", axis.size), first_group(mesh, axis.name),
                axis.size == 1                                      ? "alone"
-               : mesh.crosses_nodes(axis.name, dry.ranks_per_node) ? "crosses nodes"
-                                                                   : "inside a node"});
-  return format("\nmesh: {} rank{} = {}, fastest-varying first; {} a node, {} node{}\n", mesh.world_size(),
-                mesh.world_size() == 1 ? "" : "s", joined(sizes, " x "), dry.ranks_per_node, nodes,
-                nodes == 1 ? "" : "s") +
+               : mesh.crosses_hosts(axis.name, dry.ranks_per_host) ? "crosses hosts"
+                                                                   : "inside a host"});
+  return format("\nmesh: {} rank{} = {}, fastest-varying first; {} a host, {} host{}\n", mesh.world_size(),
+                mesh.world_size() == 1 ? "" : "s", joined(sizes, " x "), dry.ranks_per_host, hosts,
+                hosts == 1 ? "" : "s") +
          table.text(kMostRows);
 }
 

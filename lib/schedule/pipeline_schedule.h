@@ -85,11 +85,11 @@ int peak_kept(const PipelineSchedule& schedule, int rank, int chunk);
 // Most (micro-batch, chunk) pairs that a rank keeps at one time, over its chunks.
 int peak_kept(const PipelineSchedule& schedule, int rank);
 
-// A text grid: a row a rank, time to the right, with durations (in slots, at least 1) for forward and
+// A text grid: a row a rank, time to the right, with durations (in ticks, at least 1) for forward and
 // backward of one chunk; a letter tells chunks apart. The gradient leaves half-way through a backward of
 // whole chunks, before the weights' part, and at the end of one that goes by units. Rows end with what has
 // begun by column `max_columns`, and "..." where more follows.
-std::string print_schedule(const PipelineSchedule& schedule, int forward_slots = 1, int backward_slots = 2,
+std::string print_schedule(const PipelineSchedule& schedule, int forward_ticks = 1, int backward_ticks = 2,
                            std::size_t max_columns = std::string::npos);
 
 struct SimulatedTime {

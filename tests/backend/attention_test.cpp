@@ -70,8 +70,8 @@ Plain plain_attention(const Attention<T>& of) {
   for (std::int64_t bi = 0; bi < b; ++bi)
     for (std::int64_t head = 0; head < heads; ++head) {
       const std::int64_t kv = head / (heads / kv_heads);
-      const auto at = [&, b = b, d = d](std::int64_t position, std::int64_t slot) {
-        return (position * b + bi) * width + slot * d;
+      const auto at = [&, b = b, d = d](std::int64_t position, std::int64_t index) {
+        return (position * b + bi) * width + index * d;
       };
       for (std::int64_t i = 0; i < s; ++i) {
         const std::int64_t q = at(i, head);
@@ -163,10 +163,10 @@ TEST_CASE("attention: splitting heads and samples over ranks changes no bit") {
     for (std::int64_t b = 0; b < 2; ++b) {
       Attention<double> part({90, 1, {2, 1, 8, 2 * kv}, 0.3});
       part.ordinals[0] = whole.ordinals[b];
-      // The part's slots among the whole's 4 + 2 + 2: its two query heads, its key head, its value head.
-      const std::int64_t slots[4] = {2 * kv, 2 * kv + 1, 4 + kv, 6 + kv};
+      // The part's heads among the whole's 4 + 2 + 2: its two query heads, its key head, its value head.
+      const std::int64_t heads[4] = {2 * kv, 2 * kv + 1, 4 + kv, 6 + kv};
       for (std::int64_t i = 0; i < part.qkv.size(); ++i)
-        part.qkv[i] = whole.qkv[(i / 32 * 2 + b) * 64 + slots[i % 32 / 8] * 8 + i % 8];
+        part.qkv[i] = whole.qkv[(i / 32 * 2 + b) * 64 + heads[i % 32 / 8] * 8 + i % 8];
       part.forward();
       for (std::int64_t i = 0; i < part.out.size(); ++i)
         REQUIRE(part.out[i] == whole.out[(i / 16 * 2 + b) * 32 + kv * 16 + i % 16]);

@@ -145,17 +145,17 @@ class Bench {
 
   void head() {
     const ArenaScope scope(memory_);
-    const std::int64_t rows = std::min(VocabParallelHeadLoss::chunk_rows(sizes_.vocab), sizes_.rows());
-    const std::int64_t chunks = (sizes_.rows() + rows - 1) / rows;
-    products("head", chunks, rows, sizes_.vocab, sizes_.hidden);
+    const std::int64_t rows = std::min(VocabParallelHeadLoss::tile_rows(sizes_.vocab), sizes_.rows());
+    const std::int64_t tiles = (sizes_.rows() + rows - 1) / rows;
+    products("head", tiles, rows, sizes_.vocab, sizes_.hidden);
     const Tensor logits = random({rows, sizes_.vocab});
     const Tensor maxima = tensor({rows}, DType::f64);
     const Tensor sums = tensor({2, rows}, DType::f64);
     const Tensor labels = tensor({rows}, DType::i32);
     const VocabShard shard{0, sizes_.vocab};
-    time("loss maxima", chunks, [&] { ops_.loss.local_max(stream_, maxima, logits, shard); });
-    time("loss sums", chunks, [&] { ops_.loss.local_sums(stream_, sums, logits, maxima, labels, shard); });
-    time("loss backward", chunks,
+    time("loss maxima", tiles, [&] { ops_.loss.local_max(stream_, maxima, logits, shard); });
+    time("loss sums", tiles, [&] { ops_.loss.local_sums(stream_, sums, logits, maxima, labels, shard); });
+    time("loss backward", tiles,
          [&] { ops_.loss.backward(stream_, logits, sums, maxima, labels, shard, 1e-3); });
   }
 

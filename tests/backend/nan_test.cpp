@@ -100,13 +100,13 @@ TEMPLATE_TEST_CASE("nan: attention passes a NaN in any of q, k, v or the output'
   using T = TestType;
   const AttentionShape shape{.heads = 1, .kv_heads = 1, .head_dim = 4};
   const auto& ops = cpu_backend().attention;
-  for (const std::int64_t slot : {0, 1, 2, 3})
+  for (const std::int64_t part : {0, 1, 2, 3})
     for (const double bad : {kNan, kInfinity}) {
-      CAPTURE(slot, bad);
+      CAPTURE(part, bad);
       auto qkv = random_array<T>({70, 1, 12}, 1);
       auto d_out = random_array<T>({70, 1, 4}, 2);
-      if (slot < 3)
-        qkv[30 * 12 + slot * 4] = T(bad);
+      if (part < 3)
+        qkv[30 * 12 + part * 4] = T(bad);
       else
         d_out[30 * 4] = T(bad);
       Array<T> out({70, 1, 4}), lse({1, 1, 70}), d_qkv({70, 1, 12});
@@ -116,7 +116,7 @@ TEMPLATE_TEST_CASE("nan: attention passes a NaN in any of q, k, v or the output'
       const auto finite = [](const Array<T>& x) {
         return std::all_of(x.values.begin(), x.values.end(), [](T v) { return std::isfinite(v); });
       };
-      CHECK(finite(out) == (slot == 3));
+      CHECK(finite(out) == (part == 3));
       ops.backward({}, {d_qkv, d_out, out, lse, qkv, ordinals, workspace, shape, {}});
       CHECK_FALSE(finite(d_qkv));
     }

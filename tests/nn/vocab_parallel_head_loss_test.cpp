@@ -125,10 +125,10 @@ TEST_CASE("rows without a label add no loss and get no gradient") {
   for (const double x : none.at("d_table").values) CHECK(x == 0);
 }
 
-TEST_CASE("many rows, in several chunks and a remainder, give what their pieces give one by one") {
+TEST_CASE("many rows, in several tiles and a remainder, give what their pieces give one by one") {
   constexpr std::int64_t kRows = 2 * 1024 + 100, kPiece = 358;
   const HeadCase all = head(kRows, 1, 13);
-  REQUIRE(VocabParallelHeadLoss::chunk_rows(13) == 1024);
+  REQUIRE(VocabParallelHeadLoss::tile_rows(13) == 1024);
   const Results whole = run_whole(layer_of(all));
   Values d_table(all.table.shape);
   double loss = 0;
@@ -145,18 +145,18 @@ TEST_CASE("many rows, in several chunks and a remainder, give what their pieces 
   for (const int tp : {2, 3, 4}) CHECK_NOTHROW(check_equals_one_rank(layer_of(all), tp));
 }
 
-TEST_CASE("the head needs workspace for one chunk of this rank's logits, however many rows there are") {
+TEST_CASE("the head needs workspace for one tile of this rank's logits, however many rows there are") {
   constexpr std::int64_t kVocab = 50257;
   for (const int tp : {2, 4, 8}) {
     const std::int64_t local = (kVocab + tp - 1) / tp;
-    const std::int64_t chunk = VocabParallelHeadLoss::chunk_rows(local);
-    const std::size_t expected = aligned(chunk * local * 4) + aligned(chunk * 8) + aligned(2 * chunk * 8);
-    CAPTURE(tp, chunk);
-    CHECK(chunk >= 64);
-    CHECK(chunk <= 1024);
-    CHECK(chunk * local <= std::int64_t{1} << 24);
+    const std::int64_t tile = VocabParallelHeadLoss::tile_rows(local);
+    const std::size_t expected = aligned(tile * local * 4) + aligned(tile * 8) + aligned(2 * tile * 8);
+    CAPTURE(tp, tile);
+    CHECK(tile >= 64);
+    CHECK(tile <= 1024);
+    CHECK(tile * local <= std::int64_t{1} << 24);
     for (const bool trains : {true, false})
-      for (const std::int64_t rows : {chunk, chunk + 1, 10 * chunk + 17, std::int64_t{1} << 20})
+      for (const std::int64_t rows : {tile, tile + 1, 10 * tile + 17, std::int64_t{1} << 20})
         CHECK(measured_workspace(rows, kVocab, tp, trains) == expected);
   }
 }

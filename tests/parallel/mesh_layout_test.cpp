@@ -98,16 +98,16 @@ TEST_CASE("a fold's groups hold the ranks that differ only along its axes, and e
   }
 }
 
-TEST_CASE("an axis crosses nodes when one of its groups holds ranks of two nodes") {
+TEST_CASE("an axis crosses hosts when one of its groups holds ranks of two hosts") {
   std::mt19937 random(3);
   for (int round = 0; round < 1000; ++round) {
     const MeshLayout mesh = random_layout(random);
-    const int per_node = 1 + static_cast<int>(random() % 9);
+    const int per_host = 1 + static_cast<int>(random() % 9);
     for (const MeshAxis& axis : mesh.axes()) {
       bool crosses = false;
       for (const std::vector<int>& group : mesh.partition(std::vector<std::string>{axis.name}))
-        for (int member : group) crosses = crosses || member / per_node != group.front() / per_node;
-      REQUIRE(mesh.crosses_nodes(axis.name, per_node) == crosses);
+        for (int member : group) crosses = crosses || member / per_host != group.front() / per_host;
+      REQUIRE(mesh.crosses_hosts(axis.name, per_host) == crosses);
     }
   }
 }

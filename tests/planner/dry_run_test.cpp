@@ -118,14 +118,14 @@ TEST_CASE("the idle share of even stages is what 1F1B leaves idle") {
   CHECK(dry.time.bubble_share == Approx(idle / (16 * 3 + idle)).epsilon(0.03));
 }
 
-TEST_CASE("axes that cross nodes are told from those that do not") {
+TEST_CASE("axes that cross hosts are told from those that do not") {
   const std::string text = to_text(make_dry_run(load("gpt-1t"), 8));
-  CHECK(text.find("384 nodes") != std::string::npos);
-  CHECK(text.find("0 1 2 3 4 5 6 7             inside a node") != std::string::npos);
-  CHECK(text.find("0 8 16 24 32 40 48 ... 504  crosses nodes") != std::string::npos);
+  CHECK(text.find("384 hosts") != std::string::npos);
+  CHECK(text.find("0 1 2 3 4 5 6 7             inside a host") != std::string::npos);
+  CHECK(text.find("0 8 16 24 32 40 48 ... 504  crosses hosts") != std::string::npos);
   const std::string small = to_text(make_dry_run(load("gpt-1t"), 4));
-  CHECK(small.find("768 nodes") != std::string::npos);
-  CHECK(small.find("0 1 2 3 4 5 6 7             crosses nodes") != std::string::npos);
+  CHECK(small.find("768 hosts") != std::string::npos);
+  CHECK(small.find("0 1 2 3 4 5 6 7             crosses hosts") != std::string::npos);
 }
 
 TEST_CASE("the tensors with weight decay are the matrices") {

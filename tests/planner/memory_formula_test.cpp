@@ -143,7 +143,7 @@ std::size_t block_backward_bytes(const Share& share, bool drops, std::int64_t th
          attention_scratch_bytes(share, threads);
 }
 
-// The last norm's output, and a chunk of logits (16 Mi elements, a power of two rows from 64 to 1024) with
+// The last norm's output, and a tile of logits (16 Mi elements, a power of two rows from 64 to 1024) with
 // maximum and two sums a row.
 std::size_t head_bytes(const Share& share) {
   std::int64_t rows = 64;

@@ -71,7 +71,7 @@ TEST_CASE("a schedule that stands still is an error with its place") {
                     Catch::Contains("rank 1, action 0") && Catch::Contains("waits for ever"));
 }
 
-TEST_CASE("a printed schedule shows a row a rank, micro-batch numbers and idle slots") {
+TEST_CASE("a printed schedule shows a row a rank, micro-batch numbers and idle time") {
   const ScheduleCase test = plain_case("1f1b", {2, 1, 3});
   CHECK(print_schedule(finished_schedule(test)) ==
         "rank 0 | F0 F1 .  B0--- F2 B1--- .  B2---\n"

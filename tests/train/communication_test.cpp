@@ -41,15 +41,15 @@ Recording record_step(const RunConfig& config, int rank) {
 
 // Ops and bytes of the tp axis in closed form: a micro-batch's hidden states are summed twice a layer each
 // way, once for the embedding, once for the head's input gradient; the loss sums three f64 a token in two ops
-// a chunk.
+// a tile.
 Count expected_tp(const RunConfig& config, bool embedding, std::int64_t layers, bool head) {
   const std::int64_t tokens = config.model.seq_length * config.batch.micro;
   const std::int64_t hidden_bytes = tokens * config.model.hidden * 8;
   const std::int64_t local_vocab = (config.model.vocab_size + config.parallel.tp - 1) / config.parallel.tp;
-  const std::int64_t rows = VocabParallelHeadLoss::chunk_rows(local_vocab);
-  const std::int64_t chunks = (tokens + rows - 1) / rows;
+  const std::int64_t rows = VocabParallelHeadLoss::tile_rows(local_vocab);
+  const std::int64_t tiles = (tokens + rows - 1) / rows;
   Count one;
-  one.ops = (embedding ? 1 : 0) + 4 * layers + (head ? 1 + 2 * chunks : 0);
+  one.ops = (embedding ? 1 : 0) + 4 * layers + (head ? 1 + 2 * tiles : 0);
   one.bytes =
       ((embedding ? 1 : 0) + 4 * layers + (head ? 1 : 0)) * hidden_bytes + (head ? 3 * 8 * tokens : 0);
   const std::int64_t m = config.num_micro_batches();

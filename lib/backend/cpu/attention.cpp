@@ -58,11 +58,11 @@ struct HeadRows {
   }
 };
 
-// Slot `slot` (queries, then keys, then values, head_dim wide each) of sample `b` in a tensor [s, b, slots *
-// head_dim].
+// Head `head` (those of the queries, then of the keys, then of the values) of sample `b` in a tensor
+// [s, b, heads * head_dim].
 template <typename T>
-HeadRows<T> head_rows(const Tensor& x, std::int64_t b, std::int64_t slot, std::int64_t head_dim) {
-  return {x.as<T>() + b * x.shape[2] + slot * head_dim, x.shape[1] * x.shape[2]};
+HeadRows<T> head_rows(const Tensor& x, std::int64_t b, std::int64_t head, std::int64_t head_dim) {
+  return {x.as<T>() + b * x.shape[2] + head * head_dim, x.shape[1] * x.shape[2]};
 }
 
 // What both directions know of one query head of one sample.
@@ -174,7 +174,7 @@ void forward_queries(const Head<T>& head, std::int64_t query, const Scratch<T>& 
   }
 }
 
-// Gradients of one head, with the kv head's slots that it adds to.
+// Gradients of one query head, and those of its kv head, which it adds to.
 template <typename T>
 struct HeadGradient {
   HeadRows<T> q, k, v, out;

@@ -46,7 +46,7 @@ class MpiGroup final : public CheckedGroup {
                                       const std::vector<std::vector<int>>& partition) override;
   void set_deadline(double seconds) override { members_->engine().set_deadline(seconds); }
   double deadline() const override { return members_->engine().deadline(); }
-  std::size_t exchange_bytes() const override { return members_->rank->host->arena.used(); }
+  std::size_t exchange_bytes() const override { return members_->rank->host->share.used(); }
   RankStatus& status() override { return members_->engine().status(); }
   void abort() override { members_->engine().abort(); }
 

@@ -11,7 +11,7 @@
 namespace hpt {
 namespace {
 
-constexpr std::size_t kSmallestArena = std::size_t{1} << 20;
+constexpr std::size_t kSmallestShare = std::size_t{1} << 20;
 constexpr std::size_t kPage = 4096;
 
 std::size_t free_shared_memory() {
@@ -33,9 +33,9 @@ MPI_Comm split_by_host(const MpiComm& world, int ranks_per_host) {
 }
 
 // Half of what is free, so that others find room too; 0 where that is too little. The first rank decides.
-std::size_t choose_arena_bytes(const MpiComm& host, std::size_t limit) {
+std::size_t choose_share_bytes(const MpiComm& host, std::size_t limit) {
   const std::size_t fair = std::min(free_shared_memory() / 2, limit) / static_cast<std::size_t>(host.size());
-  std::uint64_t bytes = fair < kSmallestArena ? 0 : std::min(fair, kLargestArena) / kPage * kPage;
+  std::uint64_t bytes = fair < kSmallestShare ? 0 : std::min(fair, kLargestShare) / kPage * kPage;
   check_mpi(MPI_Bcast(&bytes, 1, MPI_UINT64_T, 0, host.get()), "choosing the shared window's size");
   return bytes;
 }
@@ -89,11 +89,11 @@ MpiHost make_mpi_host(const MpiComm& world, const MpiWorldOptions& options) {
   const MpiComm host(by_host);
   MPI_Comm_free(&by_host);
   const bool spins = options.ranks_per_host == 0 && count_cores(host.get()) >= host.size();
-  const std::size_t arena_bytes = host.size() > 1 ? choose_arena_bytes(host, options.window_limit) : 0;
-  if (arena_bytes > 0)
-    return {make_window(host, {host.size(), arena_bytes}), host.rank(), spins,
+  const std::size_t share_bytes = host.size() > 1 ? choose_share_bytes(host, options.window_limit) : 0;
+  if (share_bytes > 0)
+    return {make_window(host, {host.size(), share_bytes}), host.rank(), spins,
             world_rank_of_first(world, host), ""};
-  MpiHost alone{make_private_region({1, kLargestArena}), 0, spins, world.rank(), ""};
+  MpiHost alone{make_private_region({1, kLargestShare}), 0, spins, world.rank(), ""};
   if (host.size() > 1 && host.rank() == 0)
     alone.lack = format(
         "/dev/shm: {} MiB are free, too little for the shared window of {} ranks: they exchange by MPI "

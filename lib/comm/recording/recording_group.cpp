@@ -14,14 +14,14 @@ namespace {
 // What the groups of one rank have in common.
 struct RecordedRank {
   RecordedRank(std::shared_ptr<Recording> into, int per_host)
-      : recording(std::move(into)), ranks_per_host(per_host), arena(Region(nullptr, shape, nullptr), 0) {
-    take_doorbell(arena);
+      : recording(std::move(into)), ranks_per_host(per_host), share(Region(nullptr, shape, nullptr), 0) {
+    take_doorbell(share);
   }
 
   std::shared_ptr<Recording> recording;
   int ranks_per_host;
-  RegionShape shape{1, kLargestArena};
-  RegionArena arena;  // of memory that is not there
+  RegionShape shape{1, kLargestShare};
+  RegionShare share;  // of memory that is not there
   RankStatus status;
 };
 
@@ -30,7 +30,7 @@ class RecordingGroup final : public CheckedGroup {
   // `members`: world ranks, in group order.
   RecordingGroup(std::string name, int rank, std::vector<int> members, std::shared_ptr<RecordedRank> shared)
       : name_(std::move(name)), rank_(rank), members_(std::move(members)), shared_(std::move(shared)) {
-    if (is_on_one_host()) take_member_block(shared_->arena, shared_->shape, size());
+    if (is_on_one_host()) take_member_block(shared_->share, shared_->shape, size());
     tell_exchange();
   }
 
@@ -59,7 +59,7 @@ class RecordingGroup final : public CheckedGroup {
   }
   Work start_message(const OpHeader& header, void*, int peer, const Stream&) override {
     if (header.kind == OpKind::send && is_on_one_host() && sent_to_.insert(peer).second) {
-      take_ring(shared_->arena);
+      take_ring(shared_->share);
       tell_exchange();
     }
     return record(header, 1, peer);
@@ -76,7 +76,7 @@ class RecordingGroup final : public CheckedGroup {
              return member / per_host == members_.front() / per_host;
            });
   }
-  void tell_exchange() const { shared_->recording->exchange_bytes = shared_->arena.used(); }
+  void tell_exchange() const { shared_->recording->exchange_bytes = shared_->share.used(); }
 
   std::string name_;
   int rank_;

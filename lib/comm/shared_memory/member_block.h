@@ -1,4 +1,4 @@
-// What one member of one group keeps in its arena for the others to read. Only its owner writes it, but for
+// What one member of one group keeps in its share for the others to read. Only its owner writes it, but for
 // Outbox::starved, which the receiver takes down.
 #pragma once
 
@@ -16,7 +16,7 @@ struct alignas(64) SharedCounter {
   std::atomic<std::uint64_t> value{0};
 };
 
-// The stream of bytes from one member to another: a ring buffer in the sender's arena,
+// The stream of bytes from one member to another: a ring buffer in the sender's share,
 // made at the first send.
 struct alignas(64) Outbox {
   std::atomic<std::uint64_t> ring_offset{0};  // in the region; 0 until made
@@ -25,17 +25,17 @@ struct alignas(64) Outbox {
   std::atomic<std::uint32_t> starved{0};      // the sender waits for room
 };
 
-// A collective goes in pieces, counted over the life of the group: piece t uses slot t % 2. A counter's value
-// is the number of pieces that have passed.
+// A collective goes in pieces, counted over the life of the group: piece t uses buffer t % 2. A counter's
+// value is the number of pieces that have passed.
 struct MemberBlock {
-  static constexpr std::size_t kSlots = 2;
+  static constexpr std::size_t kBuffers = 2;
 
-  SharedCounter staged;    // header and data of the piece lie in the slot
-  SharedCounter reduced;   // this member's slice of the result lies in the slot
-  SharedCounter finished;  // this member reads no one's slots of that piece any more
-  SharedCounter starved;   // 1 while this member waits for a slot to be finished with
-  alignas(64) std::array<OpHeader, kSlots> headers;
-  std::uint64_t slots_offset = 0;  // in the region: kSlots slots
+  SharedCounter filled;    // header and data of the piece lie in the buffer
+  SharedCounter reduced;   // this member's slice of the result lies in the buffer
+  SharedCounter finished;  // this member reads no one's buffers of that piece any more
+  SharedCounter starved;   // 1 while this member waits for a buffer to be finished with
+  alignas(64) std::array<OpHeader, kBuffers> headers;
+  std::uint64_t buffers_offset = 0;  // in the region: kBuffers buffers
   // Behind it: Outbox to[size], SharedCounter taken_from[size] (bytes ever taken out of that
   // member's outbox to us).
 

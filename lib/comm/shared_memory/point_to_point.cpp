@@ -46,7 +46,7 @@ std::string SharedMessage::describe() const {
 
 // The first send to a peer makes the stream.
 void SharedSend::make_ring(Outbox& box) {
-  const RingPlace ring = take_ring(members_->host().arena);
+  const RingPlace ring = take_ring(members_->host().share);
   if (ring.num_bytes == 0)
     fail(ErrorKind::runtime, "rank {}: group {}: no shared memory is left for a first send to rank {}",
          members_->engine().world_rank(), members_->name(), members_->world_rank(call_.peer));

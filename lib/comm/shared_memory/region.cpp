@@ -12,7 +12,7 @@ namespace hpt {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 4096;
-constexpr std::size_t kLargestSlot = std::size_t{1} << 20;
+constexpr std::size_t kLargestBuffer = std::size_t{1} << 20;
 constexpr std::size_t kAlignment = 64;
 
 static_assert(sizeof(RegionHeader) <= kHeaderBytes);
@@ -20,15 +20,15 @@ static_assert(sizeof(RegionHeader) <= kHeaderBytes);
 }  // namespace
 
 std::size_t RegionShape::num_bytes() const {
-  return kHeaderBytes + static_cast<std::size_t>(num_ranks) * arena_bytes;
+  return kHeaderBytes + static_cast<std::size_t>(num_ranks) * share_bytes;
 }
 
-std::size_t RegionShape::slot_bytes() const {
-  return std::min(kLargestSlot, arena_bytes / 32);
+std::size_t RegionShape::buffer_bytes() const {
+  return std::min(kLargestBuffer, share_bytes / 32);
 }
 
-std::size_t Region::arena_offset(int rank) const {
-  return kHeaderBytes + static_cast<std::size_t>(rank) * shape_.arena_bytes;
+std::size_t Region::share_offset(int rank) const {
+  return kHeaderBytes + static_cast<std::size_t>(rank) * shape_.share_bytes;
 }
 
 Region make_private_region(const RegionShape& shape) {
@@ -42,10 +42,10 @@ Region make_private_region(const RegionShape& shape) {
   return Region(static_cast<char*>(base), shape, std::move(keep));
 }
 
-RegionArena::RegionArena(const Region& region, int rank)
-    : begin_(region.arena_offset(rank)), next_(begin_), end_(begin_ + region.shape().arena_bytes) {}
+RegionShare::RegionShare(const Region& region, int rank)
+    : begin_(region.share_offset(rank)), next_(begin_), end_(begin_ + region.shape().share_bytes) {}
 
-std::size_t RegionArena::allocate(std::size_t num_bytes) {
+std::size_t RegionShare::allocate(std::size_t num_bytes) {
   const std::size_t rounded = (num_bytes + kAlignment - 1) / kAlignment * kAlignment;
   if (rounded > left())
     fail(ErrorKind::runtime, "shared memory of the ranks: {} bytes are left, {} are needed for another group",

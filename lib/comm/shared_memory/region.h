@@ -1,9 +1,9 @@
 // The memory that the ranks of one host share, as threads or as processes. It may lie at another address in
 // each of them, so it holds plain values, atomics and offsets, no pointers:
 //
-//   RegionHeader | arena of rank 0 | arena of rank 1 | ...
+//   RegionHeader | share of rank 0 | share of rank 1 | ...
 //
-// A rank hands out its own arena and tells the others the offsets; in another's arena it only reads, but for
+// A rank hands out its own share and tells the others the offsets; in another's share it only reads, but for
 // doorbells and the like.
 #pragma once
 
@@ -21,16 +21,16 @@ struct RegionHeader {
 };
 
 // Of each rank, where its host has room for that.
-inline constexpr std::size_t kLargestArena = std::size_t{64} << 20;
+inline constexpr std::size_t kLargestShare = std::size_t{64} << 20;
 
 struct RegionShape {
   int num_ranks = 1;
-  std::size_t arena_bytes = 0;  // of each rank; a multiple of 4096
+  std::size_t share_bytes = 0;  // of each rank; a multiple of 4096
 
   std::size_t num_bytes() const;
-  // What a rank stages at a time in a collective; part of how an op is cut into pieces,
-  // so equal on all ranks.
-  std::size_t slot_bytes() const;
+  // What a rank puts in at a time in a collective; part of how an op is cut into pieces, so equal on all
+  // ranks.
+  std::size_t buffer_bytes() const;
 };
 
 // Copyable view; keeps the memory alive.
@@ -41,7 +41,7 @@ class Region {
       : base_(base), shape_(shape), keep_(std::move(keep)) {}
 
   char* at(std::size_t offset) const { return base_ + offset; }
-  std::size_t arena_offset(int rank) const;
+  std::size_t share_offset(int rank) const;
   RegionHeader& header() const { return *reinterpret_cast<RegionHeader*>(base_); }
   const RegionShape& shape() const { return shape_; }
 
@@ -54,12 +54,12 @@ class Region {
 // Memory of this process for ranks that are its threads; takes pages only as they are touched.
 Region make_private_region(const RegionShape& shape);
 
-// Hands out one rank's arena, front to back; a run makes its groups once and keeps them.
-class RegionArena {
+// Hands out one rank's share, front to back; a run makes its groups once and keeps them.
+class RegionShare {
  public:
-  RegionArena(const Region& region, int rank);
+  RegionShare(const Region& region, int rank);
 
-  // Offset in the region, a multiple of 64. Throws Error when the arena is full.
+  // Offset in the region, a multiple of 64. Throws Error when the share is full.
   std::size_t allocate(std::size_t num_bytes);
   std::size_t left() const { return end_ - next_; }
   std::size_t used() const { return next_ - begin_; }

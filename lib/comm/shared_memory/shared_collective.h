@@ -1,8 +1,8 @@
-// A collective over shared memory. Each rank copies its data, a piece at a time, into its slot; then either
-//   - each reads what it needs from all slots at once (gathers, broadcasts, small sums, sums of two), or
-//   - each adds up its own slice of the piece over all slots, then all copy the slices (large all_reduce).
-// Two slots let a rank copy the next piece in while others still read this one. Which way is taken depends on
-// size and number of ranks only; both add in ascending rank order, so they give the same bits.
+// A collective over shared memory. Each rank copies its data, a piece at a time, into its buffer; then either
+//   - each reads what it needs from all buffers at once (gathers, broadcasts, small sums, sums of two), or
+//   - each adds up its own slice of the piece over all buffers, then all copy the slices (large all_reduce).
+// Two buffers let a rank copy the next piece in while others still read this one. Which way is taken depends
+// on size and number of ranks only; both add in ascending rank order, so they give the same bits.
 #pragma once
 
 #include <vector>
@@ -41,14 +41,14 @@ class SharedCollective final : public Op {
   Range slice_of(Range range, int member) const;
   bool by_slices(std::uint64_t piece) const;
 
-  bool stage_next();
+  bool fill_next();
   bool reduce_next();
   bool finish_next();
   void copy_in(std::uint64_t piece);
   void copy_in_for_reduce_scatter(std::uint64_t piece);
   void check_headers(std::uint64_t piece) const;
   void finish_whole(std::uint64_t piece);
-  void reduce(std::uint64_t piece, Range range, std::size_t offset_in_slot, char* out);
+  void reduce(std::uint64_t piece, Range range, std::size_t offset_in_buffer, char* out);
   void gather(std::uint64_t piece);
   void copy_slices(std::uint64_t piece);
 
@@ -61,7 +61,7 @@ class SharedCollective final : public Op {
   std::uint64_t first_piece_ = 0;
   std::uint64_t num_pieces_ = 0;
   std::size_t piece_elements_ = 0;
-  std::uint64_t staged_ = 0;
+  std::uint64_t filled_ = 0;
   std::uint64_t reduced_ = 0;
   std::uint64_t finished_ = 0;
   std::vector<const void*> sources_;

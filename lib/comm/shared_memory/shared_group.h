@@ -22,7 +22,7 @@ class SharedMemoryGroup final : public CheckedGroup {
                                       const std::vector<std::vector<int>>& partition) override;
   void set_deadline(double seconds) override { members_->engine().set_deadline(seconds); }
   double deadline() const override { return members_->engine().deadline(); }
-  std::size_t exchange_bytes() const override { return members_->host().arena.used(); }
+  std::size_t exchange_bytes() const override { return members_->host().share.used(); }
   RankStatus& status() override { return members_->engine().status(); }
   void abort() override { members_->engine().abort(); }
 

@@ -11,9 +11,9 @@ namespace {
 constexpr std::size_t kLargestRing = std::size_t{4} << 20;
 constexpr std::size_t kSmallestRing = 4096;
 
-// The doorbells stand first in the arenas.
+// The doorbells stand first in the shares.
 Doorbell* bell_of(const Region& region, int place) {
-  return std::launder(reinterpret_cast<Doorbell*>(region.at(region.arena_offset(place))));
+  return std::launder(reinterpret_cast<Doorbell*>(region.at(region.share_offset(place))));
 }
 
 HostSignals signals_of(const Region& region, int place) {
@@ -26,37 +26,37 @@ HostSignals signals_of(const Region& region, int place) {
 
 }  // namespace
 
-std::size_t take_doorbell(RegionArena& arena) {
-  return arena.allocate(sizeof(Doorbell));
+std::size_t take_doorbell(RegionShare& share) {
+  return share.allocate(sizeof(Doorbell));
 }
 
-MemberPlace take_member_block(RegionArena& arena, const RegionShape& shape, int group_size) {
+MemberPlace take_member_block(RegionShare& share, const RegionShape& shape, int group_size) {
   MemberPlace place;
-  place.block = arena.allocate(MemberBlock::num_bytes(static_cast<std::size_t>(group_size)));
-  if (group_size > 1) place.slots = arena.allocate(MemberBlock::kSlots * shape.slot_bytes());
+  place.block = share.allocate(MemberBlock::num_bytes(static_cast<std::size_t>(group_size)));
+  if (group_size > 1) place.buffers = share.allocate(MemberBlock::kBuffers * shape.buffer_bytes());
   return place;
 }
 
-// What is left of the arena is shared fairly among later rings.
-RingPlace take_ring(RegionArena& arena) {
-  const std::size_t bytes = std::bit_floor(std::min(kLargestRing, arena.left() / 4));
+// What is left of the share is shared fairly among later rings.
+RingPlace take_ring(RegionShare& share) {
+  const std::size_t bytes = std::bit_floor(std::min(kLargestRing, share.left() / 4));
   if (bytes < kSmallestRing) return {};
-  return {arena.allocate(bytes), bytes};
+  return {share.allocate(bytes), bytes};
 }
 
 HostRank::HostRank(Region shared, int place, const EngineOptions& options)
-    : region(std::move(shared)), arena(region, place), engine(signals_of(region, place), options) {
-  new (region.at(take_doorbell(arena))) Doorbell;
+    : region(std::move(shared)), share(region, place), engine(signals_of(region, place), options) {
+  new (region.at(take_doorbell(share))) Doorbell;
 }
 
 std::size_t HostRank::make_member_block(int group_size) {
-  const MemberPlace place = take_member_block(arena, region.shape(), group_size);
+  const MemberPlace place = take_member_block(share, region.shape(), group_size);
   auto* block = new (region.at(place.block)) MemberBlock;
   for (int member = 0; member < group_size; ++member) {
     new (&block->to(member)) Outbox;
     new (&block->taken_from(member, group_size)) SharedCounter;
   }
-  block->slots_offset = place.slots;
+  block->buffers_offset = place.buffers;
   return place.block;
 }
 
@@ -65,12 +65,12 @@ SharedMembers::SharedMembers(std::shared_ptr<HostRank> host, Membership members,
     : host_(std::move(host)), members_(std::move(members)) {
   for (std::size_t offset : block_offsets) {
     blocks_.push_back(std::launder(reinterpret_cast<MemberBlock*>(host_->region.at(offset))));
-    slots_.push_back(host_->region.at(blocks_.back()->slots_offset));
+    buffers_.push_back(host_->region.at(blocks_.back()->buffers_offset));
   }
 }
 
-char* SharedMembers::slot(int member, std::uint64_t piece) const {
-  return slots_[static_cast<std::size_t>(member)] + piece % MemberBlock::kSlots * slot_bytes();
+char* SharedMembers::buffer(int member, std::uint64_t piece) const {
+  return buffers_[static_cast<std::size_t>(member)] + piece % MemberBlock::kBuffers * buffer_bytes();
 }
 
 void SharedMembers::ring_others() const {
@@ -99,9 +99,9 @@ void SharedMembers::finish_piece() {
 }
 
 // The flag is up before the last look, so that no freeing is missed.
-bool SharedMembers::slot_is_free(std::uint64_t piece) {
-  if (piece < MemberBlock::kSlots) return true;
-  const std::uint64_t needed = piece - MemberBlock::kSlots + 1;
+bool SharedMembers::buffer_is_free(std::uint64_t piece) {
+  if (piece < MemberBlock::kBuffers) return true;
+  const std::uint64_t needed = piece - MemberBlock::kBuffers + 1;
   std::atomic<std::uint64_t>& starved = own().starved.value;
   if (!all_passed(&MemberBlock::finished, needed)) {
     starved.store(1);

@@ -10,30 +10,30 @@
 
 namespace hpt {
 
-// What a rank takes of its arena, in the order in which it does: once for itself, for each group, and for its
+// What a rank takes of its share, in the order in which it does: once for itself, for each group, and for its
 // first send to each peer. Offsets; nothing is touched.
-std::size_t take_doorbell(RegionArena& arena);
+std::size_t take_doorbell(RegionShare& share);
 struct MemberPlace {
   std::size_t block = 0;
-  std::size_t slots = 0;  // 0 in a group of one
+  std::size_t buffers = 0;  // 0 in a group of one
 };
-MemberPlace take_member_block(RegionArena& arena, const RegionShape& shape, int group_size);
+MemberPlace take_member_block(RegionShare& share, const RegionShape& shape, int group_size);
 // The larger, the more is left; 0 where nothing is.
 struct RingPlace {
   std::size_t offset = 0;
   std::size_t num_bytes = 0;  // a power of two
 };
-RingPlace take_ring(RegionArena& arena);
+RingPlace take_ring(RegionShare& share);
 
 // What a rank keeps once, for all its groups on its host.
 struct HostRank {
   HostRank(Region shared, int place, const EngineOptions& options);
 
-  // Makes this rank's MemberBlock of a group in its arena; the offset is what the other members need.
+  // Makes this rank's MemberBlock of a group in its share; the offset is what the other members need.
   std::size_t make_member_block(int group_size);
 
   Region region;
-  RegionArena arena;
+  RegionShare share;
   ProgressEngine engine;
 };
 
@@ -63,8 +63,8 @@ class SharedMembers {
 
   MemberBlock& block(int member) const { return *blocks_[static_cast<std::size_t>(member)]; }
   MemberBlock& own() const { return block(rank()); }
-  char* slot(int member, std::uint64_t piece) const;
-  std::size_t slot_bytes() const { return host_->region.shape().slot_bytes(); }
+  char* buffer(int member, std::uint64_t piece) const;
+  std::size_t buffer_bytes() const { return host_->region.shape().buffer_bytes(); }
 
   void ring(int member) const { engine().ring_peer(members_.host_places[static_cast<std::size_t>(member)]); }
   void ring_others() const;
@@ -80,12 +80,12 @@ class SharedMembers {
   }
 
   // This member has passed one piece more. `pass` wakes no one, `pass_for_all` the others if they wait for
-  // the last member and this was it, `finish_piece` those that wait for a slot.
+  // the last member and this was it, `finish_piece` those that wait for a buffer.
   void pass(CounterOf counter) { (own().*counter).value.store(passed(counter) + 1); }
   void pass_for_all(CounterOf counter);
   void finish_piece();
-  // Whether this member's slot for `piece` is free; if not, the one who frees it will ring.
-  bool slot_is_free(std::uint64_t piece);
+  // Whether this member's buffer for `piece` is free; if not, the one who frees it will ring.
+  bool buffer_is_free(std::uint64_t piece);
 
   // Numbers the pieces of the next collective: the first of `num_pieces`.
   std::uint64_t claim_pieces(std::uint64_t num_pieces);
@@ -94,7 +94,7 @@ class SharedMembers {
   std::shared_ptr<HostRank> host_;
   Membership members_;
   std::vector<MemberBlock*> blocks_;
-  std::vector<char*> slots_;
+  std::vector<char*> buffers_;
   std::uint64_t next_piece_ = 0;
 };
 

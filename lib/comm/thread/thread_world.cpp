@@ -10,12 +10,12 @@ namespace hpt {
 namespace {
 
 // Address space, of which pages are taken when touched.
-constexpr std::size_t kAllArenas = std::size_t{4} << 30;
-constexpr std::size_t kSmallestArena = std::size_t{4} << 20;
+constexpr std::size_t kAllShares = std::size_t{4} << 30;
+constexpr std::size_t kSmallestShare = std::size_t{4} << 20;
 
 RegionShape shape_for(int size) {
-  const std::size_t fair = kAllArenas / static_cast<std::size_t>(size) / 4096 * 4096;
-  return {size, std::clamp(fair, kSmallestArena, kLargestArena)};
+  const std::size_t fair = kAllShares / static_cast<std::size_t>(size) / 4096 * 4096;
+  return {size, std::clamp(fair, kSmallestShare, kLargestShare)};
 }
 
 Membership membership_of(int rank, int size) {

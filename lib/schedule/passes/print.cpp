@@ -8,7 +8,7 @@
 namespace hpt {
 namespace {
 
-// Compute actions alone, each chunk's whole again where a pass had cut it, so that all times are whole slots.
+// Compute actions alone, each chunk's whole again where a pass had cut it, so that all times are whole ticks.
 PipelineSchedule whole_chunks(const PipelineSchedule& schedule) {
   PipelineSchedule whole{schedule.shape, {}};
   for (const ActionList& list : schedule.ranks) {
@@ -44,11 +44,11 @@ std::string label(const PipelineShape& shape, const PipelineAction& action) {
   return text;
 }
 
-// Each slot `width` characters; an action's label stands at its begin, dashes lead to its end, dots are idle.
+// Each tick `width` characters; an action's label stands at its begin, dashes lead to its end, dots are idle.
 std::string print_row(const PipelineShape& shape, const std::vector<TimedAction>& actions, std::size_t width,
                       std::size_t max_columns) {
   std::string row;
-  const auto column = [&](double slot) { return static_cast<std::size_t>(std::llround(slot)) * width; };
+  const auto column = [&](double tick) { return static_cast<std::size_t>(std::llround(tick)) * width; };
   for (std::size_t i = 0; i < actions.size(); ++i) {
     if (column(actions[i].begin) >= max_columns) {
       row.resize(std::min(row.size(), max_columns));
@@ -74,18 +74,18 @@ std::string print_row(const PipelineShape& shape, const std::vector<TimedAction>
 
 }  // namespace
 
-std::string print_schedule(const PipelineSchedule& schedule, int forward_slots, int backward_slots,
+std::string print_schedule(const PipelineSchedule& schedule, int forward_ticks, int backward_ticks,
                            std::size_t max_columns) {
-  HPT_REQUIRE(forward_slots >= 1 && backward_slots >= 1);
+  HPT_REQUIRE(forward_ticks >= 1 && backward_ticks >= 1);
   const PipelineShape& shape = schedule.shape;
   std::vector<std::vector<ChunkTimes>> times;
   for (const ActionList& list : schedule.ranks) {
     times.emplace_back();
     for (int chunk = 0; chunk < shape.num_chunks; ++chunk) {
-      const int weight_slots = goes_by_unit(list, chunk) ? 0 : backward_slots / 2;
-      times.back().push_back({static_cast<double>(forward_slots),
-                              static_cast<double>(backward_slots - weight_slots),
-                              static_cast<double>(weight_slots)});
+      const int weight_ticks = goes_by_unit(list, chunk) ? 0 : backward_ticks / 2;
+      times.back().push_back({static_cast<double>(forward_ticks),
+                              static_cast<double>(backward_ticks - weight_ticks),
+                              static_cast<double>(weight_ticks)});
     }
   }
   const std::size_t width =
