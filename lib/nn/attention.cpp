@@ -24,10 +24,17 @@ Attention::Saved Attention::views(const Saved& saved, const Tensor& x) const {
           fit(saved.lse, {b, shape_.heads, s})};
 }
 
-DropoutSite Attention::dropout(const LayerContext& context) const {
-  DropoutSite site = dropout_;
-  if (context.mode != Mode::train) site.p = 0;
-  return site;
+template <typename Call>
+void Attention::give(const LayerContext& context, const Saved& kept, Call& call) const {
+  call.out = kept.out;
+  call.lse = kept.lse;
+  call.qkv = kept.qkv;
+  call.ordinals = context.micro_batch.ordinals;
+  call.shape = shape_;
+  call.dropout = dropout_;
+  if (context.mode != Mode::train) call.dropout.p = 0;
+  const std::size_t bytes = context.backend.attention.workspace_bytes(context.stream, kept.qkv, shape_);
+  call.workspace = context.workspace.allocate(DType::u8, {static_cast<std::int64_t>(bytes)});
 }
 
 void Attention::forward(const LayerContext& context, const Saved& saved, const Tensor& y,
@@ -37,14 +44,7 @@ void Attention::forward(const LayerContext& context, const Saved& saved, const T
   {
     const ArenaScope scratch(context.workspace);
     AttentionForward call;
-    call.out = kept.out;
-    call.lse = kept.lse;
-    call.qkv = kept.qkv;
-    call.ordinals = context.micro_batch.ordinals;
-    call.shape = shape_;
-    call.dropout = dropout(context);
-    const std::size_t bytes = context.backend.attention.workspace_bytes(context.stream, kept.qkv, shape_);
-    call.workspace = context.workspace.allocate(DType::u8, {static_cast<std::int64_t>(bytes)});
+    give(context, kept, call);
     context.backend.attention.forward(context.stream, call);
   }
   out_.forward(context, y, kept.out);
@@ -62,14 +62,7 @@ Attention::Pending Attention::backward_input(const LayerContext& context, const 
     call.d_qkv = pending.d_qkv;
     call.d_out = context.workspace.allocate(dtype_, kept.out.shape);
     out_.backward_input(context, call.d_out, d_y);
-    call.out = kept.out;
-    call.lse = kept.lse;
-    call.qkv = kept.qkv;
-    call.ordinals = context.micro_batch.ordinals;
-    call.shape = shape_;
-    call.dropout = dropout(context);
-    const std::size_t bytes = context.backend.attention.workspace_bytes(context.stream, kept.qkv, shape_);
-    call.workspace = context.workspace.allocate(DType::u8, {static_cast<std::int64_t>(bytes)});
+    give(context, kept, call);
     context.backend.attention.backward(context.stream, call);
   }
   qkv_.backward_input(context, d_x, pending.d_qkv);

@@ -38,7 +38,9 @@ class Attention {
 
  private:
   Saved views(const Saved& saved, const Tensor& x) const;
-  DropoutSite dropout(const LayerContext& context) const;
+  // What forward and backward of the op are both given, its workspace among it.
+  template <typename Call>
+  void give(const LayerContext& context, const Saved& kept, Call& call) const;
 
   ColumnParallelLinear qkv_;
   RowParallelLinear out_;
