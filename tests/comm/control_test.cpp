@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "comm/control/node_page.h"
+#include "comm/control/host_page.h"
 #include "comm/control/process_probe.h"
 #include "comm/control/vain_wait.h"
 #include "comm/engine/awake_time.h"
@@ -22,9 +22,9 @@ void sleep_for(double seconds) {
 TEST_CASE("the processes of one job have one page, those of another another") {
   const std::string job = format("control_test {}", getpid());
   {
-    const NodePage first(job, 3);
-    const NodePage second(job, 3);
-    const NodePage other(job + " other", 3);
+    const HostPage first(job, 3);
+    const HostPage second(job, 3);
+    const HostPage other(job + " other", 3);
     first.board()->of(2).enter(RunPhase::step, 7);
     CHECK(second.board()->of(2).step == 7);
     CHECK(other.board()->of(2).step == 0);
@@ -32,14 +32,14 @@ TEST_CASE("the processes of one job have one page, those of another another") {
     CHECK_FALSE(first.board()->claim_word(Teller::monitor));
     CHECK(first.board()->teller() == Teller::rank);
   }
-  const NodePage later(job, 3);
+  const HostPage later(job, 3);
   CHECK(later.board()->of(2).step == 0);
 }
 
 TEST_CASE("a page of another size, as of another program, is not taken") {
   const std::string job = format("control_test size {}", getpid());
-  const NodePage first(job, 3);
-  const NodePage second(job, 4);
+  const HostPage first(job, 3);
+  const HostPage second(job, 4);
   first.board()->of(2).enter(RunPhase::step, 7);
   CHECK(second.board()->of(2).step == 0);
 }

@@ -6,13 +6,13 @@
 #include <optional>
 #include <string>
 
+#include "comm/control/host_page.h"
 #include "comm/control/monitor.h"
-#include "comm/control/node_page.h"
 
 namespace hpt {
 
 struct ControlOptions {
-  std::string job;  // see NodePage
+  std::string job;  // see HostPage
   int rank = 0;
   int world_size = 1;
   int ranks_here = 0;     // as the launcher says; 0: unknown
@@ -34,7 +34,7 @@ class ControlChannel {
   Monitor& monitor() { return *monitor_; }
 
  private:
-  NodePage page_;
+  HostPage page_;
   int rank_;
   std::optional<Monitor> monitor_;
 };

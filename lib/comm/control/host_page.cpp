@@ -1,4 +1,4 @@
-#include "comm/control/node_page.h"
+#include "comm/control/host_page.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -102,7 +102,7 @@ void close_if_open(int& descriptor) {
 
 }  // namespace
 
-NodePage::NodePage(const std::string& job, int num_ranks) {
+HostPage::HostPage(const std::string& job, int num_ranks) {
   const std::string name = name_of(job);
   for (int attempt = 0; !job.empty() && attempt < kAttempts; ++attempt) {
     if (find(name, num_ranks) || make(name, num_ranks)) return;
@@ -111,13 +111,13 @@ NodePage::NodePage(const std::string& job, int num_ranks) {
   board_ = make_private_board(num_ranks);
 }
 
-NodePage::~NodePage() {
+HostPage::~HostPage() {
   close_if_open(name_holder_);
   close_if_open(memory_);
 }
 
 // The memory is whole before the name is there; false where another process was faster.
-bool NodePage::make(const std::string& name, int num_ranks) {
+bool HostPage::make(const std::string& name, int num_ranks) {
   memory_ = memfd_create(name.c_str(), MFD_CLOEXEC);
   if (memory_ >= 0 && ftruncate(memory_, num_bytes(num_ranks)) == 0)
     board_ = board_in(memory_, num_ranks, Memory::fresh);
@@ -132,7 +132,7 @@ bool NodePage::make(const std::string& name, int num_ranks) {
   return false;
 }
 
-bool NodePage::find(const std::string& name, int num_ranks) {
+bool HostPage::find(const std::string& name, int num_ranks) {
   const pid_t holder = holder_of(name);
   if (holder <= 0) return false;
   memory_ = open_memory_of(holder, name);

@@ -11,14 +11,14 @@
 
 namespace hpt {
 
-class NodePage {
+class HostPage {
  public:
   // `job`: what the processes of this job, and no others, have in common; empty: unknown. Takes half a second
   // at most; then, as without a name, the page is this process's own.
-  NodePage(const std::string& job, int num_ranks);
-  ~NodePage();
-  NodePage(const NodePage&) = delete;
-  NodePage& operator=(const NodePage&) = delete;
+  HostPage(const std::string& job, int num_ranks);
+  ~HostPage();
+  HostPage(const HostPage&) = delete;
+  HostPage& operator=(const HostPage&) = delete;
 
   bool is_shared() const { return memory_ >= 0; }
   const std::shared_ptr<StatusBoard>& board() const { return board_; }
