@@ -150,16 +150,17 @@ TEST_CASE("twenty layouts under mpirun take, to the byte, the memory that their 
 
 TEST_CASE("a process grows over its start by its plan of 200 MB and more, within 5 %") {
   const SmallRun small;
-  const SmallRun::Settings large = {"model.seq_length=256", "batch.micro=4", "batch.global=4", "model.layers=1",
-                                    "model.hidden=768", "model.heads=12", "model.kv_heads=12"};
-  const std::vector<Layout> layouts = {
-      {1, {"model.layers=1"}},
-      {2, {"parallel.tp=2"}},
-      {2, {"parallel.pp=2"}},
-      {1, large},
-      {1, joined(large, {"run.threads=2"})},
-      {1, joined(large, {"run.threads=2", "model.hidden=1152"})},
-      {1, joined(large, {"model.hidden=512", "model.heads=8", "model.kv_heads=8", "model.vocab_size=30011"})}};
+  const SmallRun::Settings large = {"model.seq_length=256", "batch.micro=4",    "batch.global=4",
+                                    "model.layers=1",       "model.hidden=768", "model.heads=12",
+                                    "model.kv_heads=12"};
+  const std::vector<Layout> layouts = {{1, {"model.layers=1"}},
+                                       {2, {"parallel.tp=2"}},
+                                       {2, {"parallel.pp=2"}},
+                                       {1, large},
+                                       {1, joined(large, {"run.threads=2"})},
+                                       {1, joined(large, {"run.threads=2", "model.hidden=1152"})},
+                                       {1, joined(large, {"model.hidden=512", "model.heads=8",
+                                                          "model.kv_heads=8", "model.vocab_size=30011"})}};
   for (const Layout& layout : layouts) {
     const SmallRun::Settings common = {"run.steps=2", "optimizer.warmup_steps=0", "model.hidden=1152",
                                        "batch.global=2", "model.layers=2"};
