@@ -42,19 +42,23 @@ class EventLog {
   void start(std::size_t capacity) {
     events_.clear();
     events_.reserve(capacity);
-    open_ = capacity > 0;
+    on_ = capacity > 0;
+    is_cut_ = false;
   }
-  void stop() { open_ = false; }
-  bool on() const { return open_ && !full(); }
-  bool full() const { return events_.size() == events_.capacity(); }
+  void stop() { on_ = false; }
+  bool on() const { return on_; }
+  bool is_cut() const { return is_cut_; }  // something found no room
   void add(const Event& event) {
-    if (on()) events_.push_back(event);
+    if (!on_) return;
+    is_cut_ = events_.size() == events_.capacity();
+    if (!is_cut_) events_.push_back(event);
   }
   const std::vector<Event>& events() const { return events_; }
 
  private:
   std::vector<Event> events_;
-  bool open_ = false;
+  bool on_ = false;
+  bool is_cut_ = false;
 };
 
 }  // namespace hpt

@@ -48,7 +48,7 @@ struct Header {
   double begin_s = 0;
   double end_s = 0;
   std::int64_t num_events = 0;
-  std::int64_t is_full = 0;
+  std::int64_t is_cut = 0;
 };
 
 std::string place_of(const MeshLayout& mesh, int rank) {
@@ -74,11 +74,11 @@ void send_timeline(ProcessGroup& world, Header header, std::vector<TimelineEvent
   if (!events.empty()) world.send(bytes_of(events), 0, {}).join();
 }
 
-RankTimeline receive_timeline(const DeviceMesh& mesh, int rank, bool& is_full) {
+RankTimeline receive_timeline(const DeviceMesh& mesh, int rank, bool& is_cut) {
   answer_with_clock(mesh.world(), rank);
   Header header;
   exchange_value(mesh.world(), header, rank, false);
-  is_full = is_full || header.is_full != 0;
+  is_cut = is_cut || header.is_cut != 0;
   RankTimeline timeline{rank, place_of(mesh.layout(), rank), header.begin_s, header.end_s, {}};
   timeline.events.resize(static_cast<std::size_t>(header.num_events));
   if (!timeline.events.empty()) mesh.world().recv(bytes_of(timeline.events), rank, {}).join();
@@ -104,7 +104,7 @@ void StepTracer::begin() {
 void StepTracer::end(std::int64_t step) {
   EventLog& log = engine_.events();
   const Header header{begin_s_, seconds_now(), static_cast<std::int64_t>(log.events().size()),
-                      log.full() ? 1 : 0};
+                      log.is_cut() ? 1 : 0};
   log.stop();
   std::vector<TimelineEvent> events;
   events.reserve(log.events().size());
@@ -112,17 +112,17 @@ void StepTracer::end(std::int64_t step) {
   const DeviceMesh& mesh = engine_.mesh();
   if (mesh.rank() > 0) return send_timeline(mesh.world(), header, std::move(events));
 
-  bool is_full = header.is_full != 0;
+  bool is_cut = header.is_cut != 0;
   std::vector<RankTimeline> ranks;
   ranks.push_back({0, place_of(mesh.layout(), 0), header.begin_s, header.end_s, std::move(events)});
   for (int rank = 1; rank < mesh.world().size(); ++rank)
-    ranks.push_back(receive_timeline(mesh, rank, is_full));
+    ranks.push_back(receive_timeline(mesh, rank, is_cut));
   const std::string path = folder_->path(format("trace-{:06}.json", step));
   const bool is_written = write_trace(path, ranks, [this](const std::string& line) { log_.warn(line); });
   log_.info(format("step {}: {}where its {:.1f} ms went, mean of {} rank{}:\n{}", step,
                    is_written ? format("its timeline is in {}; ", path) : "", 1e3 * break_down(ranks).total,
                    ranks.size(), ranks.size() == 1 ? "" : "s", to_text(break_down(ranks))));
-  if (is_full)
+  if (is_cut)
     log_.warn(format("step {}: its timeline is cut: some rank did more than {} things", step, capacity_));
 }
 
