@@ -8,9 +8,9 @@
 // Who drives progress: the rank's own thread, inside any start, wait, join or test of any of its groups: a
 // rank that waits for one thing moves all its started work. A waiting rank gives its core away.
 //
-// Errors: an Error of kind `aborted` when the group was aborted; kind `runtime`, naming the group and the op,
-// past the deadline or when peers disagree about sizes. After either, buffers that ops of this rank write to
-// are the caller's again; those ops never complete.
+// Errors: an Error of kind `aborted` when the group was aborted; kind `silent` past the deadline, `runtime`
+// when peers disagree about sizes, both naming the group and the op. After either, buffers that ops of this
+// rank write to are the caller's again; those ops never complete.
 #pragma once
 
 #include <memory>

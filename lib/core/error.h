@@ -13,6 +13,7 @@ namespace hpt {
 enum class ErrorKind {
   usage,    // the command line, config, data set, world size or run.dir is wrong; exit 2, nothing was written
   runtime,  // failed while running; exit 1
+  silent,   // a rank that is waited for gives no sign of life: nobody waits for it any more; exit 1
   aborted,  // another rank failed and has told why; exit 1, nothing is printed
   stopped,  // a signal asked to stop; exit 1 until checkpoints exist
 };

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "backend/timed.h"
+#include "comm/control/deadline.h"
 #include "comm/traced/traced_group.h"
 #include "config/load.h"
 #include "core/clock.h"
@@ -202,7 +203,7 @@ auto on_first_rank(const RankContext& rank, Make make) -> decltype(make()) {
 }  // namespace
 
 void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr<RunFolder> taken) {
-  rank.world->set_deadline(config.run.watchdog_s);
+  rank.world->set_deadline(longest_silence(config.run.watchdog_s));
   rank.world->status().enter(RunPhase::data, 0);
   require_same("the config", hash64(dump_config(config)), rank);
   refuse_unsupported(config);

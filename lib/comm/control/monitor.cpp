@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "comm/control/deadline.h"
 #include "comm/control/process_probe.h"
 #include "core/clock.h"
 #include "core/format.h"
@@ -20,11 +21,13 @@ namespace {
 constexpr int kPeriodMs = 200;
 constexpr int kPauseMs = 10;
 constexpr double kLongestGap = 0.5;  // s a look counts at most: the job may have been suspended
-constexpr double kOwnDeadline = 2;   // s past the deadline in which the rank itself should have told
-constexpr double kOtherHost = 2;     // s more for the host of the one to blame to tell
-constexpr double kUnexplained = 5;   // s more before a wait is told that nothing explains
-constexpr double kMpiItself = 30;    // the same in a call of MPI that all ranks make together
-constexpr double kLastResort = 15;   // s that ranks which failed may take to end the job
+// Past the deadline, as shares of the time that is left then:
+constexpr double kOwnDeadline = 0.25;      // in which the rank itself should have told
+constexpr double kLeastOwnDeadline = 0.5;  // s
+constexpr double kOtherHost = 0.25;        // more for the host of the one to blame to tell
+constexpr double kUnexplained = 0.5;       // more before a wait is told that nothing explains
+constexpr double kMpiItself = 30;          // s more in a call of MPI that all ranks make together
+constexpr double kLastResort = 15;         // s that ranks which failed may take to end the job
 constexpr std::chrono::milliseconds kLineOut{100};
 
 // Past the library's buffers and locks, which may belong to a blocked rank. A console that takes nothing,
@@ -165,22 +168,24 @@ void Monitor::look_at_own_wait(double seconds) {
   const bool lives = vain_.look(board, options_.rank, waited_s_);
   const std::uint64_t beats = own.beats;
   if (std::exchange(own_beats_, beats) != beats || lives) waited_s_ = 0;
-  const double over = waited_s_ - own.deadline_s - kOwnDeadline;
+  const double left_s = time_to_end(own.deadline_s);
+  const double waited_s = waited_s_ - std::max(kOwnDeadline * left_s, kLeastOwnDeadline);
+  const double over = waited_s - own.deadline_s;
   if (own.waits == 0 || own.deadline_s <= 0 || over < 0) return;
-  if (!vain_.is_over(board, waited_s_ - kOwnDeadline, own.deadline_s)) return;
+  if (!vain_.is_over(board, waited_s, own.deadline_s)) return;
   const std::vector<RankView> ranks = board.look();
   Blame blame = judge(ranks, options_.rank);
   if (blame.fault == Fault::absent && !options_.all_here) blame = {};
   // In a call of MPI's own, such as its end, ranks that all wait may well come through.
   const bool in_mpi = own.group.text().empty();
   if (blame.fault == Fault::none || (blame.fault == Fault::deadlock && in_mpi)) {
-    if (over > (in_mpi ? kMpiItself : kUnexplained))
+    if (over > (in_mpi ? kMpiItself : kUnexplained * left_s))
       tell(format("rank {}: waits in {}, and nothing came for {} s", options_.rank, own.op.text(),
                   own.deadline_s.load()),
            {});
     return;
   }
-  if (over < kOtherHost && !is_watched(board.of(blame.ranks.front()))) return;
+  if (over < kOtherHost * left_s && !is_watched(board.of(blame.ranks.front()))) return;
   tell(to_line(blame, ranks, own.deadline_s, options_.rank), blame);
 }
 

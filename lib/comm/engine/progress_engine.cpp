@@ -131,7 +131,7 @@ void ProgressEngine::check_deadline(const Op& op, const Wait& wait) {
   const std::string culprit =
       options_.board ? options_.board->explain(options_.world_rank, options_.deadline_s) : "";
   give_up_started();
-  fail(ErrorKind::runtime, "{}{}rank {}: {}: nothing came for {} s", culprit, culprit.empty() ? "" : "; ",
+  fail(ErrorKind::silent, "{}{}rank {}: {}: nothing came for {} s", culprit, culprit.empty() ? "" : "; ",
        options_.world_rank, what, options_.deadline_s);
 }
 

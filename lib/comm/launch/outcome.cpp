@@ -31,10 +31,11 @@ std::string place_beside(const std::string& message, const RankStatus& status) {
   return place.empty() ? "" : format(" ({})", place);
 }
 
-Outcome failure(const RankContext& context, const std::string& message) {
+Outcome failure(const RankContext& context, const std::string& message,
+                OutcomeKind kind = OutcomeKind::runtime) {
   const std::string place = context.status == nullptr ? "" : place_beside(message, *context.status);
   const bool plain = context.world_size == 1 || names_rank(message, context.rank);
-  return {OutcomeKind::runtime, (plain ? message : format("rank {}: {}", context.rank, message)) + place};
+  return {kind, (plain ? message : format("rank {}: {}", context.rank, message)) + place};
 }
 
 Outcome outcome_of(const RankContext& context, const Error& error) {
@@ -45,6 +46,8 @@ Outcome outcome_of(const RankContext& context, const Error& error) {
       return {OutcomeKind::stopped, error.what()};
     case ErrorKind::aborted:
       return {OutcomeKind::aborted, error.what()};
+    case ErrorKind::silent:
+      return failure(context, error.what(), OutcomeKind::silent);
     case ErrorKind::runtime:
       break;
   }
@@ -81,8 +84,8 @@ int exit_code(OutcomeKind kind) {
 }
 
 Verdict agree(std::span<const OutcomeKind> outcomes) {
-  constexpr std::array kByWeight = {OutcomeKind::runtime, OutcomeKind::usage, OutcomeKind::stopped,
-                                    OutcomeKind::aborted};
+  constexpr std::array kByWeight = {OutcomeKind::runtime, OutcomeKind::silent, OutcomeKind::usage,
+                                    OutcomeKind::stopped, OutcomeKind::aborted};
   for (const OutcomeKind kind : kByWeight)
     for (std::size_t rank = 0; rank < outcomes.size(); ++rank)
       if (outcomes[rank] == kind) return {exit_code(kind), static_cast<int>(rank)};

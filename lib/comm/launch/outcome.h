@@ -9,7 +9,8 @@
 
 namespace hpt {
 
-enum class OutcomeKind : int { done, usage, runtime, stopped, aborted };
+// As ErrorKind.
+enum class OutcomeKind : int { done, usage, runtime, silent, stopped, aborted };
 
 struct Outcome {
   OutcomeKind kind = OutcomeKind::done;

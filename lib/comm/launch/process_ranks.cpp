@@ -100,14 +100,15 @@ int vote(const MpiComm& comm, const RankContext& context, const StatusBoard& boa
   RankStatus& status = board.of(context.rank);
   const double deadline_s = status.deadline_s;
   const ShownWait shown(status, "the last vote", "");
+  if (own.kind == OutcomeKind::silent) end_job(context, board, own);
   double timeout = own.failed() ? kGrace : deadline_s;
   if (own.kind == OutcomeKind::aborted) timeout *= 2;
   const auto outcomes = collect(comm, own.kind, timeout, own.failed() ? nullptr : &board);
   if (!outcomes) {
     if (!own.failed()) {
       const std::string culprit = board.explain(context.rank, timeout);
-      own = {OutcomeKind::runtime, format("rank {}: the others did not come to the end in {} s{}{}",
-                                          context.rank, timeout, culprit.empty() ? "" : ": ", culprit)};
+      own = {OutcomeKind::silent, format("rank {}: the others did not come to the end in {} s{}{}",
+                                         context.rank, timeout, culprit.empty() ? "" : ": ", culprit)};
     }
     end_job(context, board, own);
   }

@@ -24,6 +24,7 @@ class Finish {
   void tell(int rank, Outcome outcome) {
     const std::lock_guard lock(mutex_);
     failed_ = failed_ || outcome.failed();
+    if (outcome.kind == OutcomeKind::silent) grace_s_ = 0;  // who is silent will not come
     outcomes_[static_cast<std::size_t>(rank)] = std::move(outcome);
     ++num_told_;
     changed_.notify_all();
@@ -34,7 +35,7 @@ class Finish {
     std::unique_lock lock(mutex_);
     auto all_told = [this] { return num_told_ == outcomes_.size(); };
     changed_.wait(lock, [&] { return failed_ || all_told(); });
-    return changed_.wait_for(lock, std::chrono::duration<double>(kGrace), all_told);
+    return changed_.wait_for(lock, std::chrono::duration<double>(grace_s_), all_told);
   }
 
   // Prints the reason of a failure; returns the exit code.
@@ -53,6 +54,7 @@ class Finish {
   std::vector<Outcome> outcomes_;  // of a rank that has not told: done
   std::size_t num_told_ = 0;
   bool failed_ = false;
+  double grace_s_ = kGrace;
 };
 
 RankContext context_of(int rank, int num_ranks, const std::string& origin, ProcessGroup* world) {
