@@ -22,8 +22,8 @@ int shown_all(const std::string& text) {
 }
 
 std::string line_of(const PackedFile& file) {
-  return format("{}: {} tokens from {} bytes in {} document{}\n", file.path, file.num_tokens, file.num_bytes,
-                file.num_documents, file.num_documents == 1 ? "" : "s");
+  return format("{}: {} from {} in {}\n", file.path, counted(file.num_tokens, "token"),
+                counted(file.num_bytes, "byte"), counted(file.num_documents, "document"));
 }
 
 int run_pack(const PackRequest& request) {
@@ -66,8 +66,8 @@ int run_inspect(const InspectRequest& request) {
   const TextBaseline baseline = text_baseline(TokenFile(request.file), TokenFile(request.valid));
   if (!request.json)
     return shown_all(to_text(report) + to_text(valid) +
-                     format("validation loss over {} tokens: unigram {:.4f}, bigram {:.4f} nats a token\n",
-                            baseline.num_predicted, baseline.unigram, baseline.bigram));
+                     format("validation loss over {}: unigram {:.4f}, bigram {:.4f} nats a token\n",
+                            counted(baseline.num_predicted, "token"), baseline.unigram, baseline.bigram));
   Json json = to_json(report);
   json["valid"] = to_json(valid);
   json["predicted_tokens"] = baseline.num_predicted;

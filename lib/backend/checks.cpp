@@ -22,8 +22,8 @@ void expect_matrix(std::string_view what, const Tensor& found, DType dtype, Matr
 void expect_real(std::string_view what, const Tensor& found, int num_dims) {
   const bool is_real = found.dtype == DType::f32 || found.dtype == DType::f64;
   if (is_real && found.shape.num_dims() == num_dims) return;
-  fail(ErrorKind::runtime, "internal error: {}: found {} {}, expected f32 or f64 with {} dims", what,
-       name_of(found.dtype), to_string(found.shape), num_dims);
+  fail(ErrorKind::runtime, "internal error: {}: found {} {}, expected f32 or f64 with {}", what,
+       name_of(found.dtype), to_string(found.shape), counted(num_dims, "dim"));
 }
 
 void expect_matrix_like(std::string_view what, const Tensor& found) {
@@ -162,9 +162,8 @@ HiddenDims check_positions(const Tensor& y, const Tensor& positions) {
 
 AttentionDims check_attention_qkv(const Tensor& qkv, const AttentionShape& shape) {
   if (shape.kv_heads < 1 || shape.head_dim < 1 || shape.heads < 1 || shape.heads % shape.kv_heads != 0)
-    fail(ErrorKind::runtime,
-         "internal error: attention: {} heads over {} kv heads of size {}: kv heads must divide heads",
-         shape.heads, shape.kv_heads, shape.head_dim);
+    fail(ErrorKind::runtime, "internal error: attention: {} over {} of size {}: kv heads must divide heads",
+         counted(shape.heads, "head"), counted(shape.kv_heads, "kv head"), shape.head_dim);
   expect_real("attention: qkv", qkv, 3);
   expect("attention: qkv", qkv, qkv.dtype,
          {qkv.shape[0], qkv.shape[1], (shape.heads + 2 * shape.kv_heads) * shape.head_dim});

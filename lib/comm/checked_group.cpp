@@ -53,15 +53,16 @@ void CheckedGroup::barrier() {
 
 void CheckedGroup::require_member(OpKind kind, int rank) const {
   if (rank < 0 || rank >= size())
-    fail(ErrorKind::runtime, "group {}: {}: rank {} is not one of its {} ranks", name(), name_of(kind), rank,
-         size());
+    fail(ErrorKind::runtime, "group {}: {}: rank {} is not one of its {}", name(), name_of(kind), rank,
+         counted(size(), "rank"));
 }
 
 // `whole` holds one `part` for each rank.
 void CheckedGroup::require_parts(OpKind kind, const Tensor& whole, const Tensor& part) const {
   if (whole.dtype != part.dtype || whole.num_elements() != part.num_elements() * size())
-    fail(ErrorKind::runtime, "group {}: {}: {} {} are not {} parts of {} {}", name(), name_of(kind),
-         whole.num_elements(), name_of(whole.dtype), size(), part.num_elements(), name_of(part.dtype));
+    fail(ErrorKind::runtime, "group {}: {}: {} {} are not {} of {} {}", name(), name_of(kind),
+         whole.num_elements(), name_of(whole.dtype), counted(size(), "part"), part.num_elements(),
+         name_of(part.dtype));
 }
 
 Work copy_alone(const OpHeader& header, const void* in, void* out) {

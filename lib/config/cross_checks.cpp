@@ -73,8 +73,9 @@ std::string stages_hold_all_layers(const RunConfig& c) {
   const std::int64_t wanted = std::int64_t{c.parallel.pp} * c.parallel.virtual_stages;
   if (stages.empty()) return {};
   if (static_cast<std::int64_t>(stages.size()) != wanted) {
-    return format("{} entries, but parallel.pp {} * parallel.virtual_stages {} = {} stages", stages.size(),
-                  c.parallel.pp, c.parallel.virtual_stages, wanted);
+    return format("{}, but parallel.pp {} * parallel.virtual_stages {} = {}",
+                  counted(stages.size(), "entry", "entries"), c.parallel.pp, c.parallel.virtual_stages,
+                  counted(wanted, "stage"));
   }
   const std::int64_t sum = std::accumulate(stages.begin(), stages.end(), std::int64_t{0});
   if (sum == c.model.layers) return {};
@@ -134,7 +135,7 @@ std::string evaluation_has_data(const RunConfig& c) {
 std::string samples_are_bytes(const RunConfig& c) {
   constexpr std::int64_t kByteVocab = 257;  // the byte tokenizer's
   if (c.eval.sample_tokens == 0 || c.model.vocab_size == kByteVocab) return {};
-  return format("{} sampled tokens are shown as bytes and need model.vocab_size {}, not {} (or set it to 0)",
+  return format("{}, but samples are shown as bytes and need model.vocab_size {}, not {} (or set it to 0)",
                 c.eval.sample_tokens, kByteVocab, c.model.vocab_size);
 }
 

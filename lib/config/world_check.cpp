@@ -62,7 +62,7 @@ std::string fitting_layouts(const RunConfig& c, std::int64_t world) {
       }
     }
   }
-  if (fitting.empty()) return format(" (no layout of {} ranks fits this model and batch)", world);
+  if (fitting.empty()) return format(" (no layout of {} fits this model and batch)", counted(world, "rank"));
   std::stable_sort(fitting.begin(), fitting.end(),
                    [&](const Degrees& a, const Degrees& b) { return distance(c, a) < distance(c, b); });
   if (fitting.size() > kMostListed) fitting.resize(kMostListed);
@@ -88,11 +88,11 @@ std::string resolve_world(RunConfig& config, const ConfigRequest& request, bool 
   if (is_auto) {
     return format(
         "{}: parallel.dp: auto finds no whole number, since tp {} * cp {} * pp {} = {} does not divide the "
-        "world's {} ranks{}",
-        origin, p.tp, p.cp, p.pp, replica, request.world_size, hint);
+        "world's {}{}",
+        origin, p.tp, p.cp, p.pp, replica, counted(request.world_size, "rank"), hint);
   }
-  return format("{}: parallel: tp {} * cp {} * pp {} * dp {} = {} ranks, but the world has {}{}", origin,
-                p.tp, p.cp, p.pp, p.dp, replica * p.dp, request.world_size, hint);
+  return format("{}: parallel: tp {} * cp {} * pp {} * dp {} = {}, but the world has {}{}", origin, p.tp,
+                p.cp, p.pp, p.dp, counted(replica * p.dp, "rank"), request.world_size, hint);
 }
 
 }  // namespace hpt

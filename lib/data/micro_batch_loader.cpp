@@ -37,8 +37,8 @@ Source open_source(const DataSource& described, const LoaderOptions& options) {
          described.path, info.vocab_size, options.vocab_size, info.vocab_size);
   source.num_samples = std::max<std::int64_t>(0, info.num_tokens - 1) / options.seq_length;
   if (source.num_samples < 1)
-    fail(ErrorKind::usage, "{}: holds {} tokens; one sample of model.seq_length {} needs {}", described.path,
-         info.num_tokens, options.seq_length, options.seq_length + 1);
+    fail(ErrorKind::usage, "{}: holds {}; one sample of model.seq_length {} needs {}", described.path,
+         counted(info.num_tokens, "token"), options.seq_length, options.seq_length + 1);
   return source;
 }
 
@@ -99,9 +99,9 @@ MicroBatchLoader::MicroBatchLoader(const LoaderOptions& options) : impl_(std::ma
     impl_->num_samples += impl_->sources.back().num_samples;
   }
   if (impl_->num_samples < options.min_samples)
-    fail(ErrorKind::usage, "{}{}: {} samples of model.seq_length {}, but one batch.global needs {}",
+    fail(ErrorKind::usage, "{}{}: {} of model.seq_length {}, but one batch.global needs {}",
          options.sources.front().path, options.sources.size() > 1 ? " and the rest of its blend" : "",
-         impl_->num_samples, options.seq_length, options.min_samples);
+         counted(impl_->num_samples, "sample"), options.seq_length, options.min_samples);
   impl_->blend.emplace(weights_of(options));
 }
 

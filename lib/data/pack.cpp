@@ -170,8 +170,8 @@ Split split_of(const PackRequest& request) {
   split.cut = split.total - held_out;
   if (held_out < 1 || split.cut < 1)
     fail(ErrorKind::usage,
-         "--valid-share {}: of {} bytes, {} would be for validation and {} for training; both need some",
-         request.valid_share, split.total, held_out, split.cut);
+         "--valid-share {}: of {}, {} would be for validation and {} for training; both need some",
+         request.valid_share, counted(split.total, "byte"), held_out, split.cut);
   return split;
 }
 
@@ -190,8 +190,8 @@ PackResult pack(const PackRequest& request) {
   if (splitter.position() == 0)
     fail(ErrorKind::usage, "{}: there is no text in the inputs", request.inputs.front());
   if (valid && splitter.position() != split.total)
-    fail(ErrorKind::runtime, "{}: the inputs changed while they were read: {} bytes at first, {} in the end",
-         request.inputs.front(), split.total, splitter.position());
+    fail(ErrorKind::runtime, "{}: the inputs changed while they were read: {} at first, {} in the end",
+         request.inputs.front(), counted(split.total, "byte"), splitter.position());
 
   train.finish();
   PackResult result;

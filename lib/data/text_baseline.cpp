@@ -51,8 +51,8 @@ void scan_pairs(const TokenFile& file, std::int64_t vocab_size, Visit visit) {
 
 TextBaseline text_baseline(const TokenFile& train, const TokenFile& valid) {
   if (valid.num_tokens() < 2)
-    fail(ErrorKind::usage, "{}: holds {} tokens; a validation loss needs 2", valid.path(),
-         valid.num_tokens());
+    fail(ErrorKind::usage, "{}: holds {}; a validation loss needs 2", valid.path(),
+         counted(valid.num_tokens(), "token"));
   const std::int64_t vocab = common_vocab(train, valid);
   const auto v = static_cast<std::size_t>(vocab);
   std::vector<std::int64_t> single(v, 0);

@@ -72,15 +72,16 @@ void check_size(const std::string& path, const Payload& payload, std::uint64_t f
     fail(ErrorKind::usage, "{}: its header says {} tokens, which no file can hold", path, payload.num_tokens);
   const std::uint64_t expected = payload.offset + payload.num_tokens * payload.token_bytes;
   if (file_size != expected)
-    fail(ErrorKind::usage, "{}: is {} bytes long, but {} bytes of header and {} tokens of {} bytes make {}",
-         path, file_size, payload.offset, payload.num_tokens, payload.token_bytes, expected);
+    fail(ErrorKind::usage, "{}: is {} long, but {} bytes of header and {} of {} bytes make {}", path,
+         counted(file_size, "byte"), payload.offset, counted(payload.num_tokens, "token"),
+         payload.token_bytes, expected);
 }
 
 TokenFileInfo decode_ours(const std::string& path, std::span<const std::byte> bytes,
                           std::uint64_t file_size) {
   if (bytes.size() < kTokenHeaderBytes)
-    fail(ErrorKind::usage, "{}: is {} bytes long, shorter than the header of {} bytes", path, file_size,
-         kTokenHeaderBytes);
+    fail(ErrorKind::usage, "{}: is {} long, shorter than the header of {} bytes", path,
+         counted(file_size, "byte"), kTokenHeaderBytes);
   const auto version = number_at<std::uint32_t>(bytes, 8);
   if (version != kVersion)
     fail(ErrorKind::usage, "{}: is a token file of version {}; this program reads version {}", path, version,
@@ -90,7 +91,8 @@ TokenFileInfo decode_ours(const std::string& path, std::span<const std::byte> by
 
   const auto token_bytes = number_at<std::uint32_t>(bytes, 12);
   if (token_bytes != 2 && token_bytes != 4)
-    fail(ErrorKind::usage, "{}: its header says {} bytes a token; 2 or 4 would be right", path, token_bytes);
+    fail(ErrorKind::usage, "{}: its header says {} a token; 2 or 4 would be right", path,
+         counted(token_bytes, "byte"));
   const auto vocab_size = number_at<std::uint64_t>(bytes, 24);
   if (vocab_size == 0 || vocab_size > static_cast<std::uint64_t>(kMaxVocab))
     fail(ErrorKind::usage, "{}: its header says a vocabulary of {}; 1 to {} would be right", path, vocab_size,
@@ -116,8 +118,8 @@ TokenFileInfo decode_ours(const std::string& path, std::span<const std::byte> by
 TokenFileInfo decode_llmc(const std::string& path, std::span<const std::byte> bytes,
                           std::uint64_t file_size) {
   if (bytes.size() < kLlmcHeaderBytes)
-    fail(ErrorKind::usage, "{}: is {} bytes long, shorter than llm.c's header of {} bytes", path, file_size,
-         kLlmcHeaderBytes);
+    fail(ErrorKind::usage, "{}: is {} long, shorter than llm.c's header of {} bytes", path,
+         counted(file_size, "byte"), kLlmcHeaderBytes);
   const bool wide = number_at<std::int32_t>(bytes, 0) == kLlmcMagicU32;
   const std::int32_t expected_version = wide ? 7 : 1;
   const auto version = number_at<std::int32_t>(bytes, 4);
@@ -140,9 +142,8 @@ TokenFileInfo decode_llmc(const std::string& path, std::span<const std::byte> by
 TokenFileInfo decode_headerless(const std::string& path, std::uint64_t file_size) {
   if (file_size % 2 != 0)
     fail(ErrorKind::usage,
-         "{}: begins with no known magic and is {} bytes long; headerless u16 tokens make an even number of "
-         "bytes",
-         path, file_size);
+         "{}: begins with no known magic and is {} long; headerless u16 tokens make an even number of bytes",
+         path, counted(file_size, "byte"));
   return {.format = TokenFormat::headerless,
           .token_bytes = 2,
           .num_tokens = static_cast<std::int64_t>(file_size / 2)};

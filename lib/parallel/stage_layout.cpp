@@ -29,13 +29,14 @@ std::vector<std::int64_t> balanced_blocks(std::int64_t num_layers, int num_stage
 
 void check_given_blocks(std::int64_t num_layers, int num_stages, std::span<const std::int64_t> blocks) {
   if (blocks.size() != static_cast<std::size_t>(num_stages))
-    fail(ErrorKind::usage, "parallel.stages: {} entries for {} stages (one for each stage)", blocks.size(),
-         num_stages);
+    fail(ErrorKind::usage, "parallel.stages: {} for {} (one for each stage)",
+         counted(blocks.size(), "entry", "entries"), counted(num_stages, "stage"));
   for (const std::int64_t count : blocks)
     if (count < 1) fail(ErrorKind::usage, "parallel.stages: a stage of {} layers (at least 1)", count);
   const std::int64_t sum = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
   if (sum != num_layers)
-    fail(ErrorKind::usage, "parallel.stages: {} layers in all, but model.layers is {}", sum, num_layers);
+    fail(ErrorKind::usage, "parallel.stages: {} in all, but model.layers is {}", counted(sum, "layer"),
+         num_layers);
 }
 
 }  // namespace
@@ -44,8 +45,8 @@ std::vector<UnitRange> stage_units(std::int64_t num_layers, int num_stages,
                                    std::span<const std::int64_t> layers_per_stage, const UnitCosts& costs) {
   HPT_REQUIRE(num_stages >= 1);
   if (num_layers < num_stages)
-    fail(ErrorKind::usage, "model.layers: {} layers for {} pipeline stages (at least one for each stage)",
-         num_layers, num_stages);
+    fail(ErrorKind::usage, "model.layers: {} for {} pipeline stages (at least one for each stage)",
+         counted(num_layers, "layer"), num_stages);
   std::vector<std::int64_t> blocks(layers_per_stage.begin(), layers_per_stage.end());
   if (blocks.empty())
     blocks = balanced_blocks(num_layers, num_stages, costs);

@@ -29,10 +29,11 @@ std::string unsupported_text(const DryRun& dry) {
 std::string model_text(const DryRun& dry) {
   const ModelSpec& spec = dry.spec;
   return format(
-      "\nmodel: {}, {} layers, hidden {}, {} heads, {} kv heads, ffn {}, sequence {}, vocabulary {}\n"
+      "\nmodel: {}, {}, hidden {}, {}, {}, ffn {}, sequence {}, vocabulary {}\n"
       "  parameters: {}\n",
-      value_of(dry, "model.family"), spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.ffn_hidden,
-      spec.seq_length, spec.vocab_size, grouped(count_parameters(spec)));
+      value_of(dry, "model.family"), counted(spec.layers, "layer"), spec.hidden, counted(spec.heads, "head"),
+      counted(spec.kv_heads, "kv head"), spec.ffn_hidden, spec.seq_length, spec.vocab_size,
+      grouped(count_parameters(spec)));
 }
 
 // The ranks that rank 0 meets along an axis.
@@ -56,9 +57,8 @@ std::string mesh_text(const DryRun& dry) {
                axis.size == 1                                      ? "alone"
                : mesh.crosses_hosts(axis.name, dry.ranks_per_host) ? "crosses hosts"
                                                                    : "inside a host"});
-  return format("\nmesh: {} rank{} = {}, fastest-varying first; {} a host, {} host{}\n", mesh.world_size(),
-                mesh.world_size() == 1 ? "" : "s", joined(sizes, " x "), dry.ranks_per_host, hosts,
-                hosts == 1 ? "" : "s") +
+  return format("\nmesh: {} = {}, fastest-varying first; {} a host, {}\n", counted(mesh.world_size(), "rank"),
+                joined(sizes, " x "), dry.ranks_per_host, counted(hosts, "host")) +
          table.text(kMostRows);
 }
 
@@ -100,8 +100,8 @@ std::string memory_text(const DryRun& dry) {
   table.add({"workspace", grouped(memory.workspace)});
   table.add({"total", grouped(memory.arenas())});
   table.add({"beside it, for exchange", grouped(memory.exchange)});
-  return format("\nmemory of the heaviest rank, {} ({} thread{}, {})\n", rank.rank, dry.num_threads,
-                dry.num_threads == 1 ? "" : "s", name_of(dry.plan.dtype)) +
+  return format("\nmemory of the heaviest rank, {} ({}, {})\n", rank.rank, counted(dry.num_threads, "thread"),
+                name_of(dry.plan.dtype)) +
          table.text(kMostRows);
 }
 
@@ -135,11 +135,12 @@ std::string grid_text(const PipelineSchedule& schedule) {
 std::string schedule_text(const DryRun& dry) {
   const PipelineShape& shape = dry.plan.train.shape;
   return format(
-             "\nschedule: {}, {} micro-batches of {} sequence{}; the ranks idle {:.1f} % of a step, if work "
+             "\nschedule: {}, {} of {}; the ranks idle {:.1f} % of a step, if work "
              "takes "
              "time as its FLOPs do and messages none\n",
-             find_field("parallel.schedule")->dump(dry.plan.config), shape.num_micro_batches,
-             dry.config.batch.micro, dry.config.batch.micro == 1 ? "" : "s", 100 * dry.time.bubble_share) +
+             find_field("parallel.schedule")->dump(dry.plan.config),
+             counted(shape.num_micro_batches, "micro-batch", "micro-batches"),
+             counted(dry.config.batch.micro, "sequence"), 100 * dry.time.bubble_share) +
          grid_text(dry.plan.train);
 }
 

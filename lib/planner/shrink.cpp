@@ -200,8 +200,8 @@ std::vector<std::string> shrink_changes(const RunConfig& config, const RunConfig
 
 void train_shrunk(const RunConfig& config, int num_ranks, RankContext& rank, Log& log) {
   if (num_ranks != rank.world_size)
-    fail(ErrorKind::usage, "--shrink {}: the world has {} ranks ({}); start {} (with --local {}, say)",
-         num_ranks, rank.world_size, rank.origin, num_ranks, num_ranks);
+    fail(ErrorKind::usage, "--shrink {}: the world has {} ({}); start {} (with --local {}, say)", num_ranks,
+         counted(rank.world_size, "rank"), rank.origin, num_ranks, num_ranks);
   const RunConfig small = shrunk(config, num_ranks);
   std::unique_ptr<RunFolder> folder = folder_with_tokens(small, rank);
   for (const std::string& line : shrink_changes(config, small)) log.info(line);

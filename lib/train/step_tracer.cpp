@@ -119,9 +119,9 @@ void StepTracer::end(std::int64_t step) {
     ranks.push_back(receive_timeline(mesh, rank, is_cut));
   const std::string path = folder_->path(format("trace-{:06}.json", step));
   const bool is_written = write_trace(path, ranks, [this](const std::string& line) { log_.warn(line); });
-  log_.info(format("step {}: {}where its {:.1f} ms went, mean of {} rank{}:\n{}", step,
+  log_.info(format("step {}: {}where its {:.1f} ms went, mean of {}:\n{}", step,
                    is_written ? format("its timeline is in {}; ", path) : "", 1e3 * break_down(ranks).total,
-                   ranks.size(), ranks.size() == 1 ? "" : "s", to_text(break_down(ranks))));
+                   counted(ranks.size(), "rank"), to_text(break_down(ranks))));
   if (is_cut)
     log_.warn(format("step {}: its timeline is cut: some rank did more than {} things", step, capacity_));
 }

@@ -44,11 +44,10 @@ std::int64_t largest(std::int64_t value, ProcessGroup& world, const Stream& stre
 
 void log_start(const RunPlan& plan, const RankEngine& engine, const Stream& stream, Log& log) {
   const ParallelSection& parallel = plan.config.parallel;
-  log.info(format(
-      "{}: {} parameters; tp {} x pp {} x dp {}; {} micro-batches of {} sequences a step; {} thread{} a rank",
-      plan.config.run.name, count_parameters(plan.spec), parallel.tp, parallel.pp, parallel.dp,
-      plan.config.num_micro_batches(), plan.config.batch.micro, stream.threads,
-      stream.threads == 1 ? "" : "s"));
+  log.info(format("{}: {} parameters; tp {} x pp {} x dp {}; {} of {} a step; {} a rank",
+                  plan.config.run.name, count_parameters(plan.spec), parallel.tp, parallel.pp, parallel.dp,
+                  counted(plan.config.num_micro_batches(), "micro-batch", "micro-batches"),
+                  counted(plan.config.batch.micro, "sequence"), counted(stream.threads, "thread")));
   const EngineArenas& arenas = engine.arenas();
   log.info(format(
       "memory of rank 0: parameters {:.1f} MB, gradients {:.1f}, optimizer {:.1f}, activations {:.1f}, "
@@ -246,7 +245,8 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
     const std::string text = generate(plan, engine);
     if (folder) log.info("sample:\n" + text);
   }
-  if (folder) log.info(format("done: {} steps; results are in {}", config.run.steps, config.run.dir));
+  if (folder)
+    log.info(format("done: {}; results are in {}", counted(config.run.steps, "step"), config.run.dir));
 }
 
 }  // namespace hpt

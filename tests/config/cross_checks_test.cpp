@@ -208,10 +208,9 @@ TEST_CASE("every check reads keys of the schema and holds for the small config")
 }
 
 TEST_CASE("samples are shown as bytes, so another vocabulary is refused before the run") {
-  CHECK(
-      refusal_of_set({"eval.sample_tokens=40", "model.vocab_size=1009"})
-          .find("eval.sample_tokens: 40 sampled tokens are shown as bytes and need model.vocab_size 257, not "
-                "1009 (or set it to 0)") != std::string::npos);
+  CHECK(refusal_of_set({"eval.sample_tokens=40", "model.vocab_size=1009"})
+            .find("eval.sample_tokens: 40, but samples are shown as bytes and need model.vocab_size 257, not "
+                  "1009 (or set it to 0)") != std::string::npos);
   CHECK(refusal_of_set({"eval.sample_tokens=40", "model.vocab_size=257"}).empty());
   CHECK(refusal_of_set({"eval.sample_tokens=0", "model.vocab_size=1009"}).empty());
 }

@@ -99,6 +99,6 @@ TEST_CASE("a baseline that can't be made is refused") {
     return error->message;
   };
   CHECK_THAT(refused("t.bin", "other.bin"), Contains("has a vocabulary of 11") && Contains("has 10"));
-  CHECK_THAT(refused("t.bin", "one.bin"), Contains("holds 1 tokens"));
+  CHECK_THAT(refused("t.bin", "one.bin"), Contains("holds 1 token;"));
   CHECK_THAT(refused("large.bin", "large.bin"), Contains("a vocabulary of 5000"));
 }

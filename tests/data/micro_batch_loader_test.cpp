@@ -255,7 +255,7 @@ TEST_CASE("an empty token file and a single token are refused") {
     MicroBatchLoader loader({.sources = {{folder / "a.bin", 1}}, .seq_length = 1, .vocab_size = 10});
   });
   REQUIRE(error);
-  CHECK_THAT(error->message, Contains(format("holds {} tokens", num_tokens)) && Contains("needs 2"));
+  CHECK_THAT(error->message, Contains("holds " + counted(num_tokens, "token") + ";") && Contains("needs 2"));
 }
 
 TEST_CASE("a token outside the model's vocabulary fails the batch that would hold it and no other") {

@@ -14,17 +14,16 @@ const std::vector<int>& own_part(const std::string& name, const std::vector<std:
   for (const std::vector<int>& part : partition) {
     for (int member : part) {
       if (member < 0 || member >= size || seen[static_cast<std::size_t>(member)])
-        fail(ErrorKind::runtime,
-             "group {}: rank {} is listed twice or is not one of the {} ranks that are split", name, member,
-             size);
+        fail(ErrorKind::runtime, "group {}: rank {} is listed twice or is not one of the {} to be split",
+             name, member, counted(size, "rank"));
       seen[static_cast<std::size_t>(member)] = true;
       if (member == rank) own = &part;
       ++count;
     }
   }
   if (own == nullptr || count != seen.size())
-    fail(ErrorKind::runtime, "group {}: {} of the {} ranks that are split are in no part", name,
-         seen.size() - count, size);
+    fail(ErrorKind::runtime, "group {}: the parts leave out {} of the {} to be split", name,
+         seen.size() - count, counted(size, "rank"));
   return *own;
 }
 

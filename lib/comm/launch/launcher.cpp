@@ -30,8 +30,8 @@ Launcher read(const Variables& names, const Variable& variable) {
   const char* size = variable(names.size);
   found.size = size == nullptr ? 0 : number_of(names.size, size);
   if (size != nullptr && found.rank >= found.size)
-    fail(ErrorKind::usage, "{}: rank {} is not one of the launcher's {} ranks ({})", names.rank, found.rank,
-         found.size, names.size);
+    fail(ErrorKind::usage, "{}: rank {} is not one of the launcher's {} ({})", names.rank, found.rank,
+         counted(found.size, "rank"), names.size);
   found.command = size == nullptr ? names.launcher : format("{} -n {}", names.launcher, found.size);
   return found;
 }

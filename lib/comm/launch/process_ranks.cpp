@@ -30,9 +30,9 @@ std::string find_fault(const Launcher& launcher, int provided, int mpi_size) {
     return format("{}: this MPI offers no MPI_THREAD_FUNNELED, which hpt-train needs", launcher.command);
   if (launcher.size != 0 && launcher.size != mpi_size)
     return format(
-        "{}: the launcher started {} ranks but MPI sees {}: it belongs to another MPI than the one that "
+        "{}: the launcher started {} but MPI sees {}: it belongs to another MPI than the one that "
         "hpt-train is built with",
-        launcher.command, launcher.size, mpi_size);
+        launcher.command, counted(launcher.size, "rank"), mpi_size);
   return "";
 }
 

@@ -137,12 +137,12 @@ std::string check_schedule(const PipelineSchedule& schedule, const std::vector<R
   const PipelineShape& shape = schedule.shape;
   const auto num_ranks = static_cast<std::size_t>(shape.num_ranks);
   if (schedule.ranks.size() != num_ranks || units.size() != num_ranks)
-    return format("schedule: {} lists and units of {} ranks for {} ranks", schedule.ranks.size(),
-                  units.size(), num_ranks);
+    return format("schedule: {} and units of {} for {}", counted(schedule.ranks.size(), "list"),
+                  counted(units.size(), "rank"), counted(num_ranks, "rank"));
   for (std::size_t rank = 0; rank < num_ranks; ++rank) {
     if (units[rank].chunks.size() != static_cast<std::size_t>(shape.num_chunks))
-      return format("rank {}: units of {} chunks for {} chunks", rank, units[rank].chunks.size(),
-                    shape.num_chunks);
+      return format("rank {}: units of {} for {}", rank, counted(units[rank].chunks.size(), "chunk"),
+                    counted(shape.num_chunks, "chunk"));
     for (const PipelineAction& action : schedule.ranks[rank])
       if (action.chunk < 0 || action.chunk >= shape.num_chunks)
         return format("rank {} ({}): there is no such chunk", rank, to_string(action));
