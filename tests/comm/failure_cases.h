@@ -11,7 +11,8 @@ namespace hpt::testing {
 inline void expect_told(const std::vector<RankFailure>& failures, const std::vector<std::string>& parts) {
   std::string told;
   for (const RankFailure& failure : failures)
-    if (failure.kind == ErrorKind::runtime) told += failure.message + "\n";
+    if (failure.kind == ErrorKind::runtime || failure.kind == ErrorKind::silent)
+      told += failure.message + "\n";
   for (const std::string& part : parts) {
     INFO(told);
     CHECK(told.find(part) != std::string::npos);
