@@ -62,6 +62,18 @@ TEST_CASE("a process is running, stopped or gone") {
   CHECK(birth_of(0) == 0);
 }
 
+TEST_CASE("who tells of a stopped process kills it: not every launcher would") {
+  e2e::Process process({{"sleep", "60"}});
+  kill(process.pid(), SIGSTOP);
+  const e2e::Outcome outcome =
+      e2e::run({{HPT_LAUNCH_PROGRAM, "wait for process", std::to_string(process.pid())}});
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.err ==
+        "rank 1: is stopped (by a signal or a debugger) in the start-up; rank 0 waits in pp: recv\n");
+  CHECK(e2e::ends_soon(process.pid()));
+}
+
 TEST_CASE("a rank that is slow but goes on is waited for beyond the deadline") {
   testing::run_ranks(3, [](ProcessGroup& world) {
     world.set_deadline(0.4);

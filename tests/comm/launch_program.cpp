@@ -1,5 +1,5 @@
 // A program for launch_test.cpp: launches ranks that end in many ways. Arguments: --local's number or 0, the
-// way, and the rank that goes it.
+// way, and the rank that goes it. Or "wait for process" and its pid.
 #include <unistd.h>
 
 #include <atomic>
@@ -13,6 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "comm/control/monitor.h"
+#include "comm/control/process_probe.h"
 #include "comm/launch/world.h"
 #include "core/error.h"
 
@@ -100,8 +102,24 @@ const std::map<std::string, Way>& ways() {
   return all;
 }
 
+// This process is rank 0 of two and waits for rank 1, which is another one, whoever started it.
+int wait_for_process(pid_t other) {
+  const auto board = make_private_board(2);
+  board->join_as_process(0);
+  RankStatus& peer = board->of(1);
+  peer.pid = other;
+  peer.born = birth_of(other);
+  peer.present = 1;
+  board->of(0).deadline_s = 0.2;
+  const ShownWait shown(board->of(0), "recv", "pp");
+  const Monitor monitor({board, 0, true});
+  sleep_for(300);
+  return 0;
+}
+
 int run(int argc, char** argv) {
   if (argc < 3) return 9;
+  if (argv[1] == std::string("wait for process")) return wait_for_process(std::atoi(argv[2]));
   LaunchOptions options;
   options.local_ranks = std::atoi(argv[1]);
   options.deadline_s = 5;

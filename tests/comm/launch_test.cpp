@@ -43,7 +43,7 @@ void expect_end(const std::vector<std::string>& arguments, int code, const std::
     if (!told.empty()) CHECK(outcome.count_err_lines(told) == 1);
     CHECK(outcome.seconds < kSoon);
     CHECK((outcome.out.find("ended well") != std::string::npos) == (code == 0));
-    if (ranks == Ranks::threads) CHECK(outcome.count_err_lines("") == (told.empty() ? 0 : 1));
+    CHECK(outcome.count_own_err_lines() == (told.empty() ? 0 : 1));
   }
 }
 
@@ -87,6 +87,7 @@ TEST_CASE("a deadline that is set in the run holds from then on, in the last vot
   INFO(outcome.err);
   CHECK(outcome.exit_code == 1);
   CHECK(outcome.count_err_lines("rank 1: the others did not come to the end in 1 s") == 1);
+  CHECK(outcome.count_own_err_lines() == 1);
 }
 
 TEST_CASE("an abort without a reason still ends the job with an error") {
@@ -113,6 +114,7 @@ TEST_CASE("a rank that breaks is named once, with its step and what it did") {
     CHECK(outcome.seconds < kSoon);
     CHECK(outcome.count_err_lines("rank 1 on host ") == 1);
     CHECK(outcome.count_err_lines("(its process is gone) at step 12, forward of micro-batch 3") == 1);
+    CHECK(outcome.count_own_err_lines() == 1);
   }
 }
 
@@ -125,6 +127,7 @@ TEST_CASE("a rank that dies without a word makes the job fail, and is named once
     CHECK(outcome.seconds < kSoon);
     CHECK(outcome.count_err_lines("rank 1 on host ") == 1);
     CHECK(outcome.count_err_lines("(its process is gone) in the start-up") == 1);
+    CHECK(outcome.count_own_err_lines() == 1);
   }
 }
 
@@ -137,6 +140,7 @@ TEST_CASE("a rank that is stopped or hangs is named, not one that waits for it")
   CHECK(outcome.seconds < kSoon);
   CHECK(outcome.count_err_lines("rank 2 on host ") == 1);
   CHECK(outcome.count_err_lines(": is stopped (by a signal or a debugger) in the start-up; rank ") == 1);
+  CHECK(outcome.count_own_err_lines() == 1);
 }
 
 TEST_CASE("a rank knows its place and how it was started") {

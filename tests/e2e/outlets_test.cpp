@@ -99,15 +99,28 @@ TEST_CASE("a disk that is full at the start is exit code 2, and nothing is left 
 TEST_CASE("ranks as processes train on when the console is closed or its reader has gone") {
   const SmallRun run;
   const Command plain = run.command(Ranks::processes, 2, {"parallel.dp=2"});
-  const auto expect_all_steps = [&](const std::string& name, const Command& command) {
-    INFO(name);
+  const auto expect_all_steps = [&](const std::string& streams, int warnings) {
+    INFO(streams);
     std::filesystem::remove_all(run.folder() / "out");
-    const Outcome outcome = e2e::run(command);
+    const Outcome outcome = e2e::run(with_streams(plain, streams));
     INFO(outcome.err);
     CHECK(outcome.exit_code == 0);
     CHECK(step_values(run.metrics(), "loss").size() == 6);
     CHECK(read_file(run.folder() / "out/config.yaml").substr(0, 4) == "run:");
+    CHECK(outcome.count_err_lines("warning: standard output can't be written to") == warnings);
+    CHECK(outcome.count_own_err_lines() == warnings);
   };
-  for (const std::string streams : {">&-", ">&- 2>&-", "<&- >&- 2>&-", ">/dev/full", "> >(exit)"})
-    expect_all_steps(streams, with_streams(plain, streams));
+  for (const std::string closed : {">&-", ">&- 2>&-", "<&- >&- 2>&-"}) expect_all_steps(closed, 0);
+  for (const std::string broken : {">/dev/full", "> >(exit)"}) expect_all_steps(broken, 1);
+}
+
+TEST_CASE("no file of a run takes the place of a standard stream that is closed") {
+  const SmallRun run;
+  Process process(with_streams(run.command(Ranks::processes, 2, endless({"parallel.dp=2"})), "<&- >&- 2>&-"));
+  REQUIRE(wait_for_step(run, process));
+  const std::vector<pid_t> ranks = children_of(process.pid());
+  REQUIRE(ranks.size() == 2);
+  for (const pid_t rank : ranks)
+    for (const std::string stream : {"0", "1", "2"})
+      CHECK(std::filesystem::read_symlink("/proc/" + std::to_string(rank) + "/fd/" + stream) == "/dev/null");
 }

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -37,13 +38,19 @@ struct Outcome {
 
   // Lines of stderr that hold `text`.
   int count_err_lines(const std::string& text) const {
+    return count_lines([&](const std::string& line) { return line.find(text) != std::string::npos; });
+  }
+  // Lines of stderr that Open MPI didn't write: its ranks begin with a bracket, and mpirun keeps quiet.
+  int count_own_err_lines() const {
+    return count_lines([](const std::string& line) { return !line.starts_with('['); });
+  }
+
+ private:
+  template <typename Holds>
+  int count_lines(Holds holds) const {
     int count = 0;
-    std::size_t begin = 0;
-    while (begin < err.size()) {
-      const std::size_t end = std::min(err.find('\n', begin), err.size());
-      if (err.substr(begin, end - begin).find(text) != std::string::npos) ++count;
-      begin = end + 1;
-    }
+    std::istringstream lines(err);
+    for (std::string line; std::getline(lines, line);) count += holds(line) ? 1 : 0;
     return count;
   }
 };
@@ -158,10 +165,10 @@ inline std::vector<std::string> hpt_train(const std::vector<std::string>& argume
   return words;
 }
 
-// The same under mpirun with this many ranks.
+// The same under mpirun with this many ranks. It adds no words of its own to those of a job that fails.
 inline std::vector<std::string> under_mpirun(int num_ranks, const std::vector<std::string>& program) {
-  std::vector<std::string> words{"mpirun", "--oversubscribe", "--allow-run-as-root", "-n",
-                                 std::to_string(num_ranks)};
+  std::vector<std::string> words{"mpirun", "--oversubscribe",        "--allow-run-as-root", "--quiet",
+                                 "-n",     std::to_string(num_ranks)};
   words.insert(words.end(), program.begin(), program.end());
   return words;
 }
