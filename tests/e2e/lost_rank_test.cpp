@@ -123,6 +123,23 @@ TEST_CASE("a rank that breaks is named once with its step, in a step and in an e
   }
 }
 
+TEST_CASE("where the launcher is killed, no rank is left") {
+  const SmallRun run;
+  Process process(run.command(Ranks::processes, 4, settings_of()));
+  REQUIRE(wait_for_step(run, process));
+  const std::vector<pid_t> ranks = children_of(process.pid());
+  REQUIRE(ranks.size() == 4);
+  const auto struck = std::chrono::steady_clock::now();
+  kill(process.pid(), SIGKILL);
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - struck).count();
+  };
+  while (std::any_of(ranks.begin(), ranks.end(), alive) && seconds() < kWatchdog + kEnding)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (const pid_t rank : ranks) CHECK_FALSE(alive(rank));
+  for (const pid_t rank : ranks) kill(rank, SIGKILL);
+}
+
 TEST_CASE("a run that is suspended as a whole goes on later, though it took longer than run.watchdog_s") {
   const SmallRun run;
   Process process(run.command(Ranks::processes, 4, settings_of()));
