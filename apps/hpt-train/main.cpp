@@ -16,7 +16,6 @@
 #include "comm/launch/world.h"
 #include "command_line.h"
 #include "core/error.h"
-#include "core/process_memory.h"
 #include "data_command.h"
 #include "train_command.h"
 
@@ -66,7 +65,6 @@ int run_command(int argc, char** argv) {
 int main(int argc, char** argv) {
   bound_spinning(argv);
   open_closed_streams();
-  hpt::give_back_large_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a closed console never stops training
   try {
     return run_command(argc, argv);

@@ -10,7 +10,8 @@ std::size_t resident_bytes();
 std::size_t peak_resident_bytes();
 
 // A library's large buffers go back to the system as soon as they are freed. Otherwise the C library raises,
-// with each, the size from which it does so, and keeps up to twice the largest. For the whole process.
+// with each, the size from which it does so, and keeps up to twice the largest. For the whole process; it
+// costs page faults, 1 to 4 % of a step of products that two threads share.
 void give_back_large_blocks();
 
 }  // namespace hpt

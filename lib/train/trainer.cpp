@@ -166,13 +166,20 @@ class Loop {
   LoadMicroBatch load_ = [this](const MicroBatch& into, std::int64_t first) { data_.load(into, first); };
 };
 
+// What libraries keep shows beside a small plan only: some 30 MB at the most seen.
+std::size_t level_before(const MemoryNeeds& needs) {
+  constexpr std::size_t kSmall = std::size_t{1} << 30;
+  if (needs.arenas() < kSmall) give_back_large_blocks();
+  return resident_bytes();
+}
+
 // What RankContext::kept keeps: the engine and what it refers to. Where steps are traced, its groups and ops
 // tell what they do; else none of that is there.
 struct PlannedEngine {
   PlannedEngine(const RunConfig& config, const RankContext& rank, const Stream& stream)
       : plan(make_run_plan(config)),
         needs(measure_rank(plan, rank.rank, cpu_backend(), stream).memory),
-        level(resident_bytes()),
+        level(level_before(needs)),
         traced_world(config.log.trace_steps.empty() ? nullptr : make_traced_world(*rank.world)),
         engine(plan, traced_world ? *traced_world : *rank.world,
                traced_world ? timed_cpu_backend() : cpu_backend(), stream,
