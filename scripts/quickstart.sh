@@ -18,7 +18,8 @@ stop() {
   trap - INT TERM HUP
   if [[ -n $job ]]; then
     kill -TERM -- "-$job" 2>/dev/null || true
-    wait "$job" || true
+    # The shell that runs a function ends before what it started does.
+    while kill -0 -- "-$job" 2>/dev/null; do sleep 0.1; done
   fi
   printf '\nstopped; run scripts/quickstart.sh again to go on\n' >&8
   exit 130

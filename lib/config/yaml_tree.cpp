@@ -21,7 +21,8 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 // they end.
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(const YamlOrigin& origin) : origin_(origin) {}
+  // Both outlive the builder; events' marks are places in `text`.
+  TreeBuilder(const YamlOrigin& origin, std::string_view text) : origin_(origin), text_(text) {}
 
   YamlNode take() { return std::move(root_); }
 
@@ -42,6 +43,7 @@ class TreeBuilder final : public YAML::EventHandler {
     YamlNode node = make_node(YamlNode::Kind::scalar, mark, tag, anchor);
     node.text = value;
     node.quoted = tag == "!";
+    if (node.quoted) require_closed(mark);
     if (first_invalid_utf8(value) != std::string::npos)
       refuse(mark, "an escape makes text that is not UTF-8");
     add(std::move(node));
@@ -58,6 +60,17 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
  private:
+  // yaml-cpp takes the end of the text for a double quote that is missing.
+  void require_closed(const YAML::Mark& mark) const {
+    const auto begin = static_cast<std::size_t>(mark.pos);
+    if (begin >= text_.size() || text_[begin] != '"') return;
+    for (std::size_t i = begin + 1; i < text_.size(); ++i) {
+      if (text_[i] == '"') return;
+      if (text_[i] == '\\') ++i;
+    }
+    refuse(mark, "not valid YAML: the double quote that opens here is not closed");
+  }
+
   // A container whose end has not come yet; for a map, the key that waits for its value.
   struct OpenNode {
     YamlNode node;
@@ -131,6 +144,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   const YamlOrigin& origin_;
+  std::string_view text_;
   YamlNode root_;
   std::vector<OpenNode> open_;
   std::size_t num_nodes_ = 0;
@@ -193,7 +207,7 @@ YamlNode parse_yaml(const std::string& text, const YamlOrigin& origin) {
     refuse_at(origin, plain, 0, "a second byte-order mark, but a config has at most one");
   check_characters(plain, origin);
   std::istringstream stream(plain);
-  TreeBuilder builder(origin);
+  TreeBuilder builder(origin, plain);
   try {
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {

@@ -15,7 +15,7 @@ enum class ErrorKind {
   runtime,  // failed while running; exit 1
   silent,   // a rank that is waited for gives no sign of life: nobody waits for it any more; exit 1
   aborted,  // another rank failed and has told why; exit 1, nothing is printed
-  stopped,  // a signal asked to stop; exit 1 until checkpoints exist
+  stopped,  // a signal asked to stop, and all is saved; exit 75
 };
 
 class Error : public std::runtime_error {

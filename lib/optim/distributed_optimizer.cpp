@@ -3,10 +3,21 @@
 #include <algorithm>
 
 namespace hpt {
+namespace {
+
+constexpr std::string_view kFirstMoment = "first_moment";
+constexpr std::string_view kSecondMoment = "second_moment";
+
+}  // namespace
 
 double clip_scale(double norm, double clip_norm) {
   if (clip_norm <= 0) return 1;
   return std::min(1.0, clip_norm / (norm + 1e-6));
+}
+
+std::vector<std::string_view> state_slots(OptimizerType type) {
+  if (type == OptimizerType::adamw) return {"", kFirstMoment, kSecondMoment};
+  return {""};
 }
 
 DistributedOptimizer::DistributedOptimizer(const OptimizerSection& section, const Backend& backend,
@@ -21,6 +32,21 @@ DistributedOptimizer::DistributedOptimizer(const OptimizerSection& section, cons
     }
     states_.push_back(state);
   }
+}
+
+StateTable DistributedOptimizer::state_table() const {
+  StateTable table;
+  for (const State& state : states_) {
+    const LocalParameter& parameter = *state.parameter;
+    const auto add = [&](std::string_view slot, const Tensor& value) {
+      table.push_back({parameter.row, slot, parameter.box, value});
+    };
+    add("", parameter.value);
+    if (section_.type != OptimizerType::adamw) continue;
+    add(kFirstMoment, state.first_moment);
+    add(kSecondMoment, state.second_moment);
+  }
+  return table;
 }
 
 void DistributedOptimizer::apply(const Stream& stream, std::int64_t step, double lr,

@@ -4,13 +4,18 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
 #include "config/run_config.h"
 #include "parallel/parameter_store.h"
+#include "parallel/state_table.h"
 
 namespace hpt {
+
+// What is kept of a parameter: "" (itself), and what this optimizer keeps beside it.
+std::vector<std::string_view> state_slots(OptimizerType type);
 
 class DistributedOptimizer {
  public:
@@ -20,6 +25,9 @@ class DistributedOptimizer {
 
   // step is 1-based; gradients are taken times grad_scale.
   void apply(const Stream& stream, std::int64_t step, double lr, double grad_scale) const;
+
+  // The rank's parameters, each with its slots after it.
+  StateTable state_table() const;
 
  private:
   struct State {

@@ -98,6 +98,7 @@ std::string memory_text(const DryRun& dry) {
   table.add({"optimizer", grouped(memory.optimizer)});
   table.add({"activations", grouped(memory.activations)});
   table.add({"workspace", grouped(memory.workspace)});
+  table.add({"staging", grouped(memory.staging)});
   table.add({"total", grouped(memory.arenas())});
   table.add({"beside it, for exchange", grouped(memory.exchange)});
   return format("\nmemory of the heaviest rank, {} ({}, {})\n", rank.rank, counted(dry.num_threads, "thread"),

@@ -80,7 +80,8 @@ void shrink_stages(RunConfig& config) {
   if (!before.empty()) {
     const std::int64_t fullest = *std::max_element(before.begin(), before.end());
     if (before.front() < fullest) blocks.front() = 1;
-    if (before.back() < fullest) blocks.back() = 1;
+    // With two stages left, one of them shows that stages differ.
+    if (before.back() < fullest && (num_stages > 2 || blocks.front() == 2)) blocks.back() = 1;
   }
   config.model.layers = 0;
   for (const std::int64_t count : blocks) config.model.layers += count;
@@ -129,6 +130,11 @@ void shrink_rest(RunConfig& config) {
   config.data.train = {{format("{}/{}", config.run.dir, tokens_name(config)), 1}};
   config.data.valid.clear();
   config.eval = {};
+  // Saved in the middle, as the run would; but an earlier one's are not gone on from.
+  if (config.checkpoint.every > 0) config.checkpoint.every = std::max<std::int64_t>(1, config.run.steps / 2);
+  config.checkpoint.dir = CheckpointSection{}.dir;
+  config.checkpoint.resume = "never";
+  config.checkpoint.init_from.clear();
   config.log.every = 1;
   std::erase_if(config.log.trace_steps, [&](std::int64_t step) { return step > config.run.steps; });
 }

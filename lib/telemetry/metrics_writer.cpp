@@ -36,7 +36,15 @@ void MetricsWriter::step(const StepMetrics& metrics) {
                               {"tflops_per_rank", metrics.tflops_per_rank},
                               {"mfu", metrics.mfu ? Json(*metrics.mfu) : Json(nullptr)},
                               {"memory_peak_bytes", metrics.memory_peak_bytes},
-                              {"skipped", metrics.skipped}}));
+                              {"skipped", metrics.skipped},
+                              {"checkpoint_pause_s", metrics.checkpoint_pause_s}}));
+}
+
+std::optional<std::int64_t> step_of_metrics(const std::string& line) {
+  const Json json = Json::parse(line, nullptr, false);
+  const auto step = json.is_object() ? json.find("step") : json.end();
+  if (step == json.end() || !step->is_number_integer()) return std::nullopt;
+  return step->get<std::int64_t>();
 }
 
 void MetricsWriter::evaluation(std::int64_t step, double valid_loss) {

@@ -22,6 +22,8 @@ struct StepMetrics {
   std::optional<double> mfu;
   std::int64_t memory_peak_bytes = 0;
   bool skipped = false;
+  double checkpoint_pause_s =
+      0;  // for which checkpoints held up the steps since the last line; not in step_time_s
 };
 
 using Warn = std::function<void(const std::string&)>;
@@ -39,6 +41,9 @@ class MetricsWriter {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// The step of a line of metrics.jsonl; nothing where it is none, as one that was cut off.
+std::optional<std::int64_t> step_of_metrics(const std::string& line);
 
 // TensorBoard event file in `folder`, which is made (TFRecords with masked CRC-32C); scalars only, as fp32.
 // Records wait in memory for flush(), the destructor, or 64 KiB of them.

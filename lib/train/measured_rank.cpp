@@ -31,7 +31,8 @@ MeasuredRank measure_rank(const RunPlan& plan, int rank, const Backend& backend,
   engine.sample({plan.config.model.seq_length, 1}, {}, nothing);
   const EngineArenas& arenas = engine.arenas();
   measured.memory = {taken(arenas.parameters),  taken(arenas.gradients), taken(arenas.optimizer),
-                     taken(arenas.activations), taken(arenas.workspace), world->exchange_bytes()};
+                     taken(arenas.activations), taken(arenas.workspace), taken(arenas.staging),
+                     world->exchange_bytes()};
   return measured;
 }
 
@@ -41,8 +42,8 @@ EngineArenas make_arenas(const MemoryNeeds& memory, const Backend& backend) {
     return Arena(arena.name(), bytes, backend.memory);
   };
   return {sized(names.parameters, memory.parameters), sized(names.gradients, memory.gradients),
-          sized(names.optimizer, memory.optimizer), sized(names.activations, memory.activations),
-          sized(names.workspace, memory.workspace)};
+          sized(names.optimizer, memory.optimizer),   sized(names.activations, memory.activations),
+          sized(names.workspace, memory.workspace),   sized(names.staging, memory.staging)};
 }
 
 EngineArenas measured_arenas(const RunPlan& plan, int rank, const Backend& backend, const Stream& stream,

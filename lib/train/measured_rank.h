@@ -14,10 +14,13 @@ struct MemoryNeeds {
   std::size_t optimizer = 0;
   std::size_t activations = 0;
   std::size_t workspace = 0;
+  std::size_t staging = 0;
   // Not an arena's: in the shared memory of the rank's host, where that has room for it.
   std::size_t exchange = 0;
 
-  std::size_t arenas() const { return parameters + gradients + optimizer + activations + workspace; }
+  std::size_t arenas() const {
+    return parameters + gradients + optimizer + activations + workspace + staging;
+  }
 };
 
 struct MeasuredRank {

@@ -5,13 +5,15 @@
 #include <utility>
 
 #include "core/hash.h"
+#include "train/checkpoint_plan.h"
 
 namespace hpt {
 namespace {
 
 constexpr std::int64_t kLossEntry = 0;
 constexpr std::int64_t kStopEntry = 1;
-constexpr std::int64_t kFirstNormEntry = 2;
+constexpr std::int64_t kSaveEntry = 2;
+constexpr std::int64_t kFirstNormEntry = 3;
 
 }  // namespace
 
@@ -31,6 +33,7 @@ RankEngine::RankEngine(const RunPlan& plan, ProcessGroup& world, const Backend& 
       executor_(backend, stream_, mesh_, stage_, reducer_, arenas_.workspace, events_),
       optimizer_(plan.config.optimizer, backend, store_, arenas_.optimizer),
       norm_(backend, mesh_, store_, plan.spec.rows),
+      staging_(arenas_.staging.allocate(DType::u8, {staging_bytes(plan, mesh_.rank())})),
       sums_(arenas_.workspace.allocate(DType::f64, {kFirstNormEntry + norm_.num_entries()})),
       other_loss_(arenas_.workspace.allocate(DType::f64, {1})),
       best_token_(arenas_.workspace.allocate(DType::f64, {2})),
@@ -78,6 +81,14 @@ PipelineRun RankEngine::run_of(Mode mode, std::int64_t first_ordinal, const Load
   return run;
 }
 
+void RankEngine::cast_votes(const StepVotes& votes) {
+  const auto cast = [&](std::int64_t entry, bool is_for) {
+    backend_.elementwise.fill(stream_, sums_.rows(entry, entry + 1), is_for ? 1 : 0);
+  };
+  cast(kStopEntry, votes.stop);
+  cast(kSaveEntry, votes.save_part_done);
+}
+
 void RankEngine::complete_sums() {
   mesh_.world().all_reduce(sums_, ReduceOp::sum, stream_).wait(stream_);
   backend_.transfer.to_host(stream_, sums_host_.data(), sums_);
@@ -85,13 +96,12 @@ void RankEngine::complete_sums() {
 
 StepOutcome RankEngine::train_step(const StepInput& input, const LoadMicroBatch& load) {
   if (input.num_predicted == 0)
-    fail(ErrorKind::runtime, "step {}: no token of the batch is to be predicted", input.step);
+    throw RefusedStep(format("step {}: no token of the batch is to be predicted", input.step));
   const ElementwiseOps& elementwise = backend_.elementwise;
   elementwise.fill(stream_, store_.gradients(), 0);
   if (store_.second_tied_gradient().shape.num_dims() > 0)
     elementwise.fill(stream_, store_.second_tied_gradient(), 0);
   elementwise.fill(stream_, sums_, 0);
-  elementwise.fill(stream_, sums_.rows(kStopEntry, kStopEntry + 1), input.wants_stop ? 1 : 0);
 
   PipelineRun run = run_of(Mode::train, input.first_ordinal, load);
   run.loss_scale = 1 / static_cast<double>(input.num_predicted);
@@ -101,18 +111,20 @@ StepOutcome RankEngine::train_step(const StepInput& input, const LoadMicroBatch&
   reducer_.reduce_replicas(stream_);
   status.act("gradient norm", -1);
   norm_.fill_entries(stream_, sums_.rows(kFirstNormEntry, sums_.shape[0]));
+  if (input.votes) cast_votes(input.votes());
   complete_sums();
 
   const std::span<const double> entries = std::span<const double>(sums_host_).subspan(kFirstNormEntry);
   StepOutcome outcome;
   outcome.loss = sums_host_[kLossEntry] / static_cast<double>(input.num_predicted);
   outcome.stop = sums_host_[kStopEntry] > 0;
-  if (!std::isfinite(outcome.loss)) fail(ErrorKind::runtime, "step {}: the loss is not finite", input.step);
+  outcome.save_part_done = sums_host_[kSaveEntry] == mesh_.world().size();
+  if (!std::isfinite(outcome.loss)) throw RefusedStep(format("step {}: the loss is not finite", input.step));
   if (const auto name = norm_.first_not_finite(entries))
-    fail(ErrorKind::runtime, "step {}: the gradient of {} is not finite", input.step, *name);
+    throw RefusedStep(format("step {}: the gradient of {} is not finite", input.step, *name));
   outcome.grad_norm = norm_.norm(entries);
   if (!std::isfinite(outcome.grad_norm))
-    fail(ErrorKind::runtime, "step {}: the norm of all gradients is not finite", input.step);
+    throw RefusedStep(format("step {}: the norm of all gradients is not finite", input.step));
   status.act("optimizer", -1);
   optimizer_.apply(stream_, input.step, input.lr,
                    clip_scale(outcome.grad_norm, plan_.config.optimizer.clip_norm));

@@ -11,12 +11,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/host.h"
 #include "data/atomic_file.h"
+#include "telemetry/run_writers.h"
 
 namespace hpt {
 namespace {
@@ -26,8 +28,26 @@ namespace fs = std::filesystem;
 // What a run writes here; anything else in the folder is somebody's and stays.
 constexpr std::array kOwnFiles = {"config.yaml", "metrics.jsonl", "log.txt", "tensorboard"};
 
-bool is_trace(const std::string& name) {
-  return name.starts_with("trace-") && name.ends_with(".json");
+struct Trace {
+  std::string name;
+  std::int64_t step = 0;
+};
+
+std::vector<Trace> traces(const std::string& dir) {
+  constexpr std::string_view kBegin = "trace-";
+  std::vector<Trace> found;
+  for (const auto& entry : fs::directory_iterator(dir)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kBegin) || !name.ends_with(".json")) continue;
+    found.push_back({name, std::strtoll(name.c_str() + kBegin.size(), nullptr, 10)});
+  }
+  return found;
+}
+
+// Empty where there is no such file.
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::string who_am_i() {
@@ -82,7 +102,25 @@ void RunFolder::begin(const std::string& config_yaml) {
     AtomicFile config(path("config.yaml"));
     config.append(config_yaml.data(), config_yaml.size());
     config.sync();
-    move_old_files();
+    std::vector<std::string> old_files(kOwnFiles.begin(), kOwnFiles.end());
+    for (const auto& [name, step] : traces(dir_)) old_files.push_back(name);
+    move_away(old_files);
+    config.commit();
+  });
+  made_.paths.clear();
+}
+
+void RunFolder::go_on(const std::string& config_yaml, std::int64_t step) {
+  refuse_where_it_fails(dir_, [&] {
+    AtomicFile config(path("config.yaml"));
+    config.append(config_yaml.data(), config_yaml.size());
+    config.sync();
+    std::vector<std::string> later;
+    if (text_of(path("config.yaml")) != config_yaml) later.emplace_back("config.yaml");
+    for (const auto& [name, of_step] : traces(dir_))
+      if (of_step > step) later.push_back(name);
+    move_away(later);
+    move_later_metrics(step);
     config.commit();
   });
   made_.paths.clear();
@@ -131,19 +169,42 @@ void RunFolder::tell_holder() {
   if (written < static_cast<ssize_t>(me.size())) refuse(path("lock"), std::strerror(ENOSPC));
 }
 
-void RunFolder::move_old_files() {
-  std::vector<fs::path> old_files;
-  for (const char* name : kOwnFiles)
-    if (fs::exists(path(name))) old_files.emplace_back(path(name));
-  for (const auto& entry : fs::directory_iterator(dir_))
-    if (is_trace(entry.path().filename())) old_files.push_back(entry.path());
-  if (old_files.empty()) return;
+const std::string& RunFolder::old_folder() {
+  if (!old_folder_.empty()) return old_folder_;
   int number = 1;
   while (fs::exists(path(format("old-{}", number)))) ++number;
-  const fs::path old_dir = path(format("old-{}", number));
-  fs::create_directory(old_dir);
-  made_.paths.push_back(old_dir);
-  for (const fs::path& file : old_files) fs::rename(file, old_dir / file.filename());
+  old_folder_ = path(format("old-{}", number));
+  fs::create_directory(old_folder_);
+  made_.paths.push_back(old_folder_);
+  return old_folder_;
+}
+
+void RunFolder::move_away(const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (fs::exists(path(name))) fs::rename(path(name), old_folder() + "/" + name);
+}
+
+// Lines of a step that is to come again, and a last one that was cut off.
+void RunFolder::move_later_metrics(std::int64_t step) {
+  const std::string text = text_of(path("metrics.jsonl"));
+  std::string kept;
+  std::string later;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t newline = text.find('\n', begin);
+    const std::size_t end = newline == std::string::npos ? text.size() : newline + 1;
+    const std::string line = text.substr(begin, end - begin);
+    const auto of_step = step_of_metrics(line);
+    (of_step && *of_step <= step && newline != std::string::npos ? kept : later) += line;
+    begin = end;
+  }
+  if (later.empty()) return;
+  const auto write = [](const std::string& to, const std::string& lines) {
+    AtomicFile file(to);
+    file.append(lines.data(), lines.size());
+    file.commit();
+  };
+  write(old_folder() + "/metrics.jsonl", later);
+  write(path("metrics.jsonl"), kept);
 }
 
 }  // namespace hpt

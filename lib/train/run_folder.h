@@ -2,6 +2,7 @@
 // that lives as long as the process refuses a second live run in the same folder.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ class RunFolder {
   void fill(const std::string& name, const std::function<void()>& write);
   // Moves old files away and writes config.yaml, whose room on the disk is found before anything is moved.
   void begin(const std::string& config_yaml);
+  // Goes on after `step`: log and metrics stay; what tells of later steps is moved away, and so is another
+  // config.yaml.
+  void go_on(const std::string& config_yaml, std::int64_t step);
 
   std::string path(const std::string& name) const { return dir_ + "/" + name; }
 
@@ -42,9 +46,13 @@ class RunFolder {
   void make_folder();
   bool take_lock();
   void tell_holder();
-  void move_old_files();
+  // old-N/, made when the first file goes there.
+  const std::string& old_folder();
+  void move_away(const std::vector<std::string>& names);
+  void move_later_metrics(std::int64_t step);
 
   std::string dir_;
+  std::string old_folder_;
   Lock lock_;
   Made made_;  // after the lock, which is held until its file is gone
 };

@@ -34,7 +34,8 @@ StepReporter::StepReporter(const RunPlan& plan, const RunFolder& folder, Log& lo
   log_.info(std::string(kModelFlopsConvention));
 }
 
-void StepReporter::start_clock() {
+void StepReporter::start_clock(std::int64_t steps_done) {
+  steps_before_ = last_step_ = steps_done;
   last_time_ = first_time_ = clock_();
 }
 
@@ -49,6 +50,7 @@ StepMetrics StepReporter::metrics_of(const StepReport& report, double seconds) c
   metrics.tokens_per_s = static_cast<double>(tokens_per_step_) / seconds;
   metrics.tflops_per_rank = flops_per_step_and_rank_ / seconds / 1e12;
   metrics.memory_peak_bytes = memory_peak_bytes_;
+  metrics.checkpoint_pause_s = pause_s_;
   return metrics;
 }
 
@@ -61,6 +63,8 @@ std::string StepReporter::line_of(const StepMetrics& metrics) const {
 }
 
 void StepReporter::step(const StepReport& report) {
+  pause_s_ += report.checkpoint_pause_s;
+  leave_out(report.checkpoint_pause_s);
   const std::int64_t every = plan_.config.log.every;
   const bool logged = every > 0 && (report.step % every == 0 || report.step == plan_.config.run.steps);
   if (!logged) return;
@@ -68,8 +72,9 @@ void StepReporter::step(const StepReport& report) {
   const double seconds = (now - last_time_) / static_cast<double>(report.step - last_step_);
   last_time_ = now;
   last_step_ = report.step;
-  step_seconds_ = (now - first_time_) / static_cast<double>(report.step);
+  step_seconds_ = (now - first_time_) / static_cast<double>(report.step - steps_before_);
   const StepMetrics metrics = metrics_of(report, seconds);
+  pause_s_ = 0;
   log_.info(line_of(metrics));
   metrics_.step(metrics);
   if (!tensorboard_) return;

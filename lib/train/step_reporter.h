@@ -18,6 +18,7 @@ struct StepReport {
   double loss = 0;
   double lr = 0;
   double grad_norm = 0;
+  double checkpoint_pause_s = 0;  // since the last report
 };
 
 class StepReporter {
@@ -26,7 +27,8 @@ class StepReporter {
   StepReporter(const RunPlan& plan, const RunFolder& folder, Log& log, std::int64_t memory_peak_bytes,
                double (*clock)() = seconds_now);
 
-  void start_clock();
+  // The run begins, after `steps_done` steps of an earlier one.
+  void start_clock(std::int64_t steps_done = 0);
   // After every step, logged or not.
   void step(const StepReport& report);
   // Its time is not counted as the steps'.
@@ -49,7 +51,9 @@ class StepReporter {
   // Times of the start and of the last logged step, moved on by the evaluations since.
   double first_time_ = 0;
   double last_time_ = 0;
+  std::int64_t steps_before_ = 0;  // the start
   std::int64_t last_step_ = 0;
+  double pause_s_ = 0;       // since the last logged step
   double step_seconds_ = 0;  // mean since the start
 };
 

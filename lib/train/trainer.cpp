@@ -14,10 +14,13 @@
 #include "data/micro_batch_loader.h"
 #include "optim/lr_schedule.h"
 #include "train/agree.h"
+#include "train/checkpoint_plan.h"
+#include "train/checkpointer.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
 #include "train/measured_rank.h"
 #include "train/rank_engine.h"
+#include "train/resume.h"
 #include "train/step_reporter.h"
 #include "train/step_tracer.h"
 
@@ -88,6 +91,8 @@ template <typename Work>
 auto named_with(std::int64_t step, Work work) -> decltype(work()) {
   try {
     return work();
+  } catch (const AgreedError&) {
+    throw;
   } catch (const Error& error) {
     const std::string place = format("step {}", step);
     const std::string what = error.what();
@@ -100,30 +105,45 @@ auto named_with(std::int64_t step, Work work) -> decltype(work()) {
 class Loop {
  public:
   Loop(const RunPlan& plan, RankEngine& engine, const MicroBatchLoader& train_data,
-       const Evaluator* evaluator, StepReporter* reporter, StepTracer& tracer)
+       const Evaluator* evaluator, Checkpointer& checkpointer, StepReporter* reporter, StepTracer& tracer)
       : plan_(plan),
         engine_(engine),
         data_(train_data),
         evaluator_(evaluator),
+        checkpointer_(checkpointer),
         reporter_(reporter),
         tracer_(tracer) {}
 
-  void run() {
-    if (reporter_ != nullptr) reporter_->start_clock();
+  void run(std::int64_t steps_done) {
+    const std::int64_t last = plan_.config.run.steps;
+    if (steps_done < last && anyone_was_asked_to_stop()) save_and_stop(steps_done);
+    if (reporter_ != nullptr) reporter_->start_clock(steps_done);
     RankStatus& status = engine_.mesh().world().status();
-    for (std::int64_t step = 1; step <= plan_.config.run.steps; ++step) {
+    for (std::int64_t step = steps_done + 1; step <= last; ++step) {
       status.enter(RunPhase::step, step);
-      const bool stop = named_with(step, [&] { return train_step(step); });
-      if (is_evaluated(step)) status.enter(RunPhase::evaluation, step);
-      if (is_evaluated(step)) named_with(step, [&] { evaluate(step); });
-      if (stop && step < plan_.config.run.steps)
-        fail(ErrorKind::stopped,
-             "step {}: stopped by a signal; nothing was saved, since this version writes no checkpoints",
-             step);
+      bool stop = named_with(step, [&] { return train_step(step); });
+      if (checkpointer_.is_due(step)) checkpointer_.save(step);
+      if (stop && step < last) save_and_stop(step);
+      if (!is_evaluated(step)) continue;
+      status.enter(RunPhase::evaluation, step);
+      named_with(step, [&] { evaluate(step); });
+      if (step < last && anyone_was_asked_to_stop()) save_and_stop(step);
     }
+    checkpointer_.finish();
   }
 
  private:
+  // Between steps; during one the step's sums tell.
+  bool anyone_was_asked_to_stop() {
+    return largest(stop_requested() ? 1 : 0, engine_.mesh().world(), {}) > 0;
+  }
+
+  [[noreturn]] void save_and_stop(std::int64_t step) {
+    checkpointer_.save_now(step);
+    fail(ErrorKind::stopped, "step {}: stopped by a signal; saved in {}: the same command goes on from there",
+         step, checkpointer_.path_of(step));
+  }
+
   bool train_step(std::int64_t step) {
     const std::int64_t batch = plan_.config.batch.global;
     StepInput input;
@@ -131,13 +151,25 @@ class Loop {
     input.first_ordinal = (step - 1) * batch;
     input.num_predicted = data_.count_predicted(input.first_ordinal, batch);
     input.lr = learning_rate(plan_.config.optimizer, plan_.config.run.steps, step);
-    input.wants_stop = stop_requested();
+    input.votes = votes_;
     const bool is_traced = tracer_.is_traced(step);
     if (is_traced) tracer_.begin();
-    const StepOutcome outcome = engine_.train_step(input, load_);
+    const StepOutcome outcome = take_step(input);
     if (is_traced) write_trace(step);
-    if (reporter_ != nullptr) reporter_->step({step, outcome.loss, input.lr, outcome.grad_norm});
+    if (outcome.save_part_done) checkpointer_.advance();
+    const double pause = checkpointer_.take_pause();
+    if (reporter_ != nullptr) reporter_->step({step, outcome.loss, input.lr, outcome.grad_norm, pause});
     return outcome.stop;
+  }
+
+  // A checkpoint of before is still worth its commit.
+  StepOutcome take_step(const StepInput& input) {
+    try {
+      return engine_.train_step(input, load_);
+    } catch (const RefusedStep&) {
+      checkpointer_.finish();
+      throw;
+    }
   }
 
   void write_trace(std::int64_t step) {
@@ -161,8 +193,12 @@ class Loop {
   RankEngine& engine_;
   const MicroBatchLoader& data_;
   const Evaluator* evaluator_;
+  Checkpointer& checkpointer_;
   StepReporter* reporter_;
   StepTracer& tracer_;
+  std::function<StepVotes()> votes_ = [this] {
+    return StepVotes{stop_requested(), checkpointer_.is_part_done()};
+  };
   LoadMicroBatch load_ = [this](const MicroBatch& into, std::int64_t first) { data_.load(into, first); };
 };
 
@@ -206,6 +242,28 @@ auto on_first_rank(const RankContext& rank, Make make) -> decltype(make()) {
   return made;
 }
 
+// Samples are drawn from the sources of a blend by their weights.
+std::uint64_t blend_hash(const std::vector<DataSource>& sources, std::uint64_t fingerprint) {
+  for (const DataSource& source : sources)
+    fingerprint = hash64(&source.weight, sizeof source.weight, fingerprint);
+  return fingerprint;
+}
+
+// From here on there is something of this run on the disk.
+void open_folder(RunFolder& folder, const RunConfig& config, const StartPoint& start, FileSystem& files,
+                 Log& log) {
+  const std::string root = checkpoint_root(config);
+  const std::string yaml = dump_config(config);
+  if (start.is_resumed)
+    folder.go_on(yaml, start.step);
+  else
+    folder.begin(yaml);
+  refuse_where_it_fails(root, [&] {
+    remove_debris(files, root, [&](const std::string& line) { log.warn(line); });
+    move_later_checkpoints(files, root, start.is_resumed ? start.step : -1);
+  });
+}
+
 }  // namespace
 
 void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr<RunFolder> taken) {
@@ -231,12 +289,16 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
   RankEngine& engine = planned->engine;
   rank.world->barrier();  // nothing is written before every rank has found its input and its memory
 
+  FileSystem& files = posix_file_system();
+  if (rank.rank == 0 && !taken) taken = std::make_unique<RunFolder>(config.run.dir);
+  const DataIdentity data{blend_hash(config.data.train, train_data.fingerprint()), train_data.num_samples()};
+  const StartPoint start = find_start(plan, engine, files, data, rank);
   const auto folder = on_first_rank(rank, [&] {
-    if (!taken) taken = std::make_unique<RunFolder>(config.run.dir);
-    taken->begin(dump_config(config));
+    open_folder(*taken, config, start, files, log);
     return std::move(taken);
   });
   if (folder) log.also_to(folder->path("log.txt"));
+  for (const std::string& line : start.told) log.info(line);
   const std::int64_t memory =
       largest(static_cast<std::int64_t>(engine.arenas().planned_bytes()), *rank.world, stream);
   std::unique_ptr<StepReporter> reporter;
@@ -245,7 +307,9 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
     reporter = std::make_unique<StepReporter>(plan, *folder, log, memory);
   }
   StepTracer tracer(config, engine, folder.get(), log);
-  Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, reporter.get(), tracer).run();
+  Checkpointer checkpointer(plan, engine, files, data, log, start.is_resumed ? start.step : -1);
+  Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, checkpointer, reporter.get(), tracer)
+      .run(start.step);
   if (folder) log_memory(engine, rank, planned->level, log);
   rank.world->status().enter(RunPhase::sampling, config.run.steps);
   if (config.eval.sample_tokens > 0) {

@@ -43,7 +43,7 @@ const std::map<std::string, Way>& ways() {
       {"done", [](RankContext&) {}},
       {"runtime", [](RankContext&) { fail(ErrorKind::runtime, "step 3: the disk is full"); }},
       {"usage", [](RankContext&) { fail(ErrorKind::usage, "run.yaml:1:1: wrong"); }},
-      {"stopped", [](RankContext&) { fail(ErrorKind::stopped, "step 3: stopped, nothing was saved"); }},
+      {"stopped", [](RankContext&) { fail(ErrorKind::stopped, "step 3: stopped, all is saved"); }},
       {"runtime in a step",
        [](RankContext& rank) {
          be_at_step_12(rank);

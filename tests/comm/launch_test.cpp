@@ -65,7 +65,7 @@ TEST_CASE("a rank that fails ends ranks that compute, soon") {
 TEST_CASE("a fault that all ranks find is printed once") {
   expect_end({"usage"}, 2, "run.yaml:1:1: wrong");
   expect_end({"runtime"}, 1, "the disk is full");
-  expect_end({"stopped"}, 1, "nothing was saved");
+  expect_end({"stopped"}, 75, "all is saved");
 }
 
 TEST_CASE("a usage fault of one rank ends the others") {
@@ -189,7 +189,7 @@ TEST_CASE("SIGTERM, SIGINT and SIGUSR1 ask the ranks to stop") {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     process.send(signal);
     const e2e::Outcome outcome = process.wait();
-    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.exit_code == 75);
     CHECK(outcome.err == "stopped by a signal\n");
   }
 }
@@ -280,7 +280,7 @@ TEST_CASE("the ranks' outcomes make one code and one speaker") {
   CHECK(verdict({usage, usage}) == std::pair(2, 0));
   CHECK(verdict({aborted, usage, done}) == std::pair(2, 1));
   CHECK(verdict({usage, aborted, runtime}) == std::pair(1, 2));
-  CHECK(verdict({stopped, stopped}) == std::pair(1, 0));
+  CHECK(verdict({stopped, stopped}) == std::pair(75, 0));
   CHECK(verdict({done, aborted}) == std::pair(1, 1));
 }
 

@@ -106,6 +106,10 @@ TEST_CASE("a syntax error is told with its place") {
   CHECK(fault_of("a: 1\nb: [1, 2\n").starts_with("c.yaml:"));
   CHECK(fault_of("a: \"x").starts_with("c.yaml:1:"));
   CHECK(fault_of("a: 1\n]\n").starts_with("c.yaml:2:1: not valid YAML"));
+  const std::string unclosed = "not valid YAML: the double quote that opens here is not closed";
+  CHECK(fault_of("\u00e9: 1\na: \"t\nb: 2\n") == "c.yaml:2:4: " + unclosed);
+  CHECK(fault_of("a: \"t\\\"\n") == "c.yaml:1:4: " + unclosed);
+  CHECK(fault_of("\"t\\\\\": [\"x\ny\", 'b\"']\n").empty());
 }
 
 TEST_CASE("depth, node count and size have a limit that is just reached or just passed") {

@@ -160,7 +160,7 @@ TEST_CASE("a run that is suspended as a whole goes on later, though it took long
   process.send(SIGUSR1);
   const Outcome outcome = process.wait();
   INFO(outcome.err);
-  CHECK(outcome.exit_code == 1);
-  CHECK(outcome.count_err_lines("stopped by a signal; nothing was saved") == 1);
+  CHECK(outcome.exit_code == 75);
+  CHECK(outcome.count_err_lines("stopped by a signal; saved in") == 1);
   CHECK(outcome.count_own_err_lines() == 1);
 }

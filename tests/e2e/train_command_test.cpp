@@ -105,7 +105,7 @@ TEST_CASE("every layout logs exactly one line a step, with the same keys and the
       }
       CHECK(keys == std::set<std::string>{"step", "loss", "lr", "grad_norm", "tokens", "step_time_s",
                                           "tokens_per_s", "tflops_per_rank", "mfu", "memory_peak_bytes",
-                                          "skipped"});
+                                          "skipped", "checkpoint_pause_s"});
       CHECK(line["tokens"] == line["step"].get<int>() * 8 * 32);
     }
     CHECK(evaluations == 2);

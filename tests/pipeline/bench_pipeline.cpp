@@ -80,8 +80,7 @@ StepTime bench(const RunPlan& plan) {
     };
     for (std::int64_t step = 1; step <= kSteps; ++step) {
       engine.events().start(std::size_t{1} << 16);
-      engine.train_step({step, 0, plan.config.batch.global * plan.config.model.seq_length, 1e-4, false},
-                        load);
+      engine.train_step({step, 0, plan.config.batch.global * plan.config.model.seq_length, 1e-4, {}}, load);
       stages[static_cast<std::size_t>(world.rank())] = time_of(engine.events().events());
       world.barrier();
       if (world.rank() == 0 && step > 1) steps.push_back(step_time(plan, stages));

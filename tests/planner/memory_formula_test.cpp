@@ -116,8 +116,8 @@ std::size_t activation_bytes(const Share& share, const Stage& stage, bool gpipe)
   return static_cast<std::size_t>(slots) * slot + static_cast<std::size_t>(messages) * share.hidden();
 }
 
-// Numbers that all ranks add up: loss, votes to stop, and the squares of each part of each parameter; then
-// the other copies' loss and a drawn token.
+// Numbers that all ranks add up: loss, votes to stop and of a save, and the squares of each part of each
+// parameter; then the other copies' loss and a drawn token.
 std::size_t sum_bytes(const RunConfig& config) {
   const std::int64_t tp = config.parallel.tp;
   const std::int64_t kv_parts = std::min(config.model.kv_heads, tp);
@@ -125,7 +125,7 @@ std::size_t sum_bytes(const RunConfig& config) {
       6 + 2 * tp + 4 * kv_parts + 4 * tp;  // whole; q; k and v; out, up, up's bias, down
   const std::int64_t tables = config.model.tie_embeddings ? tp : 2 * tp;
   const std::int64_t rows = config.model.layers * block + tables + 1 + 2;  // with positions and the last norm
-  return padded(2 + rows, 8) + 2 * 64;
+  return padded(3 + rows, 8) + 2 * 64;
 }
 
 // Two tiles of 64 x 64, two rows of 64 and a number for each query of a kv head, a thread.
@@ -184,6 +184,22 @@ void check_formulas(const RunConfig& config) {
     CHECK(rank.memory.activations == activation_bytes(share, stage, gpipe));
     CHECK(rank.memory.workspace == workspace_bytes(config, share, stage, dry.num_threads));
   }
+}
+
+TEST_CASE("a rank's share of a checkpoint has a place to wait in where training goes on meanwhile") {
+  const auto staging = [](std::vector<std::string> sets) {
+    sets.insert(sets.end(), {"parallel.tp=1", "parallel.pp=1"});
+    return make_dry_run(config_with(sets), 8).ranks[0].memory.staging;
+  };
+  const auto parameters = static_cast<std::size_t>(count_parameters(make_model_spec(config_with({}))));
+  CHECK(staging({"checkpoint.every=1", "parallel.dp=1"}) ==
+        padded(3 * static_cast<std::int64_t>(parameters), 4));
+  CHECK(staging({"checkpoint.every=1", "parallel.dp=1", "optimizer.type=sgd"}) ==
+        padded(static_cast<std::int64_t>(parameters), 4));
+  const std::size_t half = staging({"checkpoint.every=1", "parallel.dp=2"});
+  CHECK(half >= 6 * parameters - 4 * 1024);
+  CHECK(half <= 6 * parameters + 4 * 1024);
+  CHECK(staging({"checkpoint.every=1", "checkpoint.async=false"}) == staging({"checkpoint.every=0"}));
 }
 
 TEST_CASE(

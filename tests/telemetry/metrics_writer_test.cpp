@@ -43,7 +43,8 @@ StepMetrics some_step(std::int64_t step) {
           .tflops_per_rank = 0.125,
           .mfu = std::nullopt,
           .memory_peak_bytes = std::int64_t{1} << 40,
-          .skipped = false};
+          .skipped = false,
+          .checkpoint_pause_s = 0.25};
 }
 
 }  // namespace
@@ -71,7 +72,8 @@ TEST_CASE("a step's line has every field of the interface, and an evaluation's i
                          {"tflops_per_rank", 0.125},
                          {"mfu", nullptr},
                          {"memory_peak_bytes", 1099511627776},
-                         {"skipped", false}};
+                         {"skipped", false},
+                         {"checkpoint_pause_s", 0.25}};
   CHECK(lines[0] == expected);
   CHECK(lines[1]["mfu"] == 0.5);
   CHECK(lines[1]["skipped"] == true);

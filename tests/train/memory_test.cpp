@@ -63,6 +63,7 @@ TEST_CASE("a steady step asks its arenas for nothing more than the measured ones
   RunConfig config = case_t();
   config.run.steps = 3;
   config.optimizer.type = OptimizerType::adamw;  // every arena holds something
+  config.checkpoint.every = 1;
   LayoutRun run;
   run.config = config;
   run.data = {config.model.seq_length, config.model.vocab_size, false};

@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 
+#include "comm/agree_on_fault.h"
 #include "comm/control/blame.h"
 
 namespace hpt {
@@ -39,6 +40,8 @@ Outcome failure(const RankContext& context, const std::string& message,
 }
 
 Outcome outcome_of(const RankContext& context, const Error& error) {
+  const bool is_agreed = dynamic_cast<const AgreedError*>(&error) != nullptr;
+  if (is_agreed && error.kind() == ErrorKind::runtime) return {OutcomeKind::runtime, error.what()};
   switch (error.kind()) {
     case ErrorKind::usage:
       return {OutcomeKind::usage, error.what()};
@@ -80,6 +83,7 @@ Outcome run_rank(RankContext& context, const std::function<void(RankContext&)>& 
 
 int exit_code(OutcomeKind kind) {
   if (kind == OutcomeKind::done) return 0;
+  if (kind == OutcomeKind::stopped) return 75;
   return kind == OutcomeKind::usage ? 2 : 1;
 }
 

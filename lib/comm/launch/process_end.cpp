@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "comm/control/blame.h"
 #include "comm/launch/world.h"
@@ -14,16 +15,11 @@
 namespace hpt {
 namespace {
 
-// Written by a signal handler, read by every rank's thread.
+// Written by the thread that waits for signals, read by every rank's.
 std::atomic<bool> stop_signal_came = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
 constexpr int kNoRank = -1;
 thread_local int running_rank = kNoRank;
 thread_local RankStatus* running_status = nullptr;
-
-extern "C" void note_stop(int) {
-  stop_signal_came = true;
-}
 
 void refuse_exit() {
   if (running_rank == kNoRank) return;
@@ -41,12 +37,17 @@ bool stop_requested() {
   return stop_signal_came;
 }
 
-void install_stop_handlers() {
-  struct sigaction action {};
-  action.sa_handler = note_stop;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  for (int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaction(signal, &action, nullptr);
+// No handler: it would run on the stack of a thread that computes, and code that oneDNN generates keeps data
+// below its stack pointer (seen with 2.6 on AVX2: a handler's frame there corrupts the heap).
+void catch_stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([signals] {
+    for (int signal = 0;;)
+      if (sigwait(&signals, &signal) == 0) stop_signal_came = true;
+  }).detach();
 }
 
 RunningRank::RunningRank(int rank, RankStatus& status) {

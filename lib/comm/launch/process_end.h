@@ -6,8 +6,9 @@
 
 namespace hpt {
 
-// SIGTERM, SIGINT and SIGUSR1 set what stop_requested() tells. For the life of the process.
-void install_stop_handlers();
+// From now on SIGTERM, SIGINT and SIGUSR1 set what stop_requested() tells, and interrupt nothing. Called
+// once, before there are other threads: those made later never take these signals.
+void catch_stop_signals();
 
 // While one of these lives in a thread, exit() called in that thread is told as its rank's failure and ends
 // the process with 1, whatever exit() was called with: the other ranks could not go on.

@@ -29,7 +29,7 @@ int refuse_job(const std::string& message) {
 }
 
 int launch(const LaunchOptions& options, const std::function<void(RankContext&)>& body) {
-  install_stop_handlers();
+  catch_stop_signals();
   const Launcher launcher = launcher_of_process();
   const std::string local = format("--local {}", options.local_ranks);
   if (options.local_ranks > 0 && launcher.starts_many())

@@ -43,7 +43,7 @@ int launch(const LaunchOptions& options, const std::function<void(RankContext&)>
 // printed, and all return the exit code 2.
 int refuse_job(const std::string& message);
 
-// True once SIGTERM, SIGINT or SIGUSR1 has come to this process; launch() installs the handlers.
+// True once SIGTERM, SIGINT or SIGUSR1 has come to this process; launch() begins to listen.
 bool stop_requested();
 
 }  // namespace hpt

@@ -1,0 +1,160 @@
+#include "checkpoint/checkpoint_folder.h"
+
+#include <algorithm>
+
+#include "checkpoint/safetensors.h"
+
+namespace hpt {
+namespace {
+
+constexpr std::string_view kStep = "step-";
+constexpr std::string_view kUncommitted = ".uncommitted";
+constexpr std::string_view kRemoved = ".removed";
+constexpr std::uint64_t kMostManifestBytes = std::uint64_t{64} << 20;
+
+std::string path_of(const std::string& root, std::int64_t step, std::string_view ending = "") {
+  return format("{}/{}{}", root, step_name(step), ending);
+}
+
+bool is_own_file(const FolderEntry& entry) {
+  return entry.kind == FileKind::file && (entry.name == kManifestName || is_shard_name(entry.name));
+}
+
+bool holds_only_own_files(FileSystem& files, const std::string& path) {
+  const std::vector<FolderEntry> entries = files.list(path);
+  return std::all_of(entries.begin(), entries.end(), is_own_file);
+}
+
+// False, and nothing is touched, where the folder holds what no checkpoint has.
+bool remove_own_folder(FileSystem& files, const std::string& path) {
+  if (!holds_only_own_files(files, path)) return false;
+  for (const FolderEntry& entry : files.list(path)) files.remove_file(path + "/" + entry.name);
+  files.remove_folder(path);
+  return true;
+}
+
+bool is_debris(const FolderEntry& entry) {
+  if (entry.kind != FileKind::folder) return false;
+  for (const std::string_view ending : {kUncommitted, kRemoved})
+    if (entry.name.ends_with(ending) && step_of_name(entry.name.substr(0, entry.name.size() - ending.size())))
+      return true;
+  return false;
+}
+
+}  // namespace
+
+std::string step_name(std::int64_t step) {
+  return format("{}{:08}", kStep, step);
+}
+
+std::string committed_path(const std::string& root, std::int64_t step) {
+  return path_of(root, step);
+}
+
+std::string uncommitted_path(const std::string& root, std::int64_t step) {
+  return path_of(root, step, kUncommitted);
+}
+
+std::optional<std::int64_t> step_of_name(const std::string& name) {
+  constexpr std::size_t kMostDigits = 15;
+  if (!name.starts_with(kStep)) return std::nullopt;
+  const std::string digits = name.substr(kStep.size());
+  if (digits.empty() || digits.size() > kMostDigits ||
+      digits.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  const std::int64_t step = std::stoll(digits);
+  return step_name(step) == name ? std::optional(step) : std::nullopt;
+}
+
+std::vector<std::int64_t> committed_steps(FileSystem& files, const std::string& root) {
+  std::vector<std::int64_t> steps;
+  if (files.kind_of(root + "/.") != FileKind::folder) return steps;
+  for (const FolderEntry& entry : files.list(root))
+    if (const auto step = step_of_name(entry.name); step && entry.kind == FileKind::folder)
+      steps.push_back(*step);
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::string begin_checkpoint(FileSystem& files, const std::string& root, std::int64_t step) {
+  make_folders(files, root);
+  if (files.kind_of(path_of(root, step)) != FileKind::none)
+    fail(ErrorKind::runtime, "{}: is there already, and a checkpoint is never written over",
+         path_of(root, step));
+  const std::string folder = path_of(root, step, kUncommitted);
+  if (files.kind_of(folder) != FileKind::none && !remove_own_folder(files, folder))
+    fail(ErrorKind::runtime, "{}: is in the way and holds what no checkpoint has; move it away", folder);
+  files.make_folder(folder);
+  return folder;
+}
+
+void commit_checkpoint(FileSystem& files, const std::string& root, const Manifest& manifest) {
+  const std::string folder = path_of(root, manifest.step, kUncommitted);
+  const std::string text = to_text(manifest);
+  const auto file = files.create(folder + "/" + kManifestName);
+  file->append(text.data(), text.size());
+  file->sync_and_close();
+  files.sync_folder(folder);
+  files.rename_folder(folder, path_of(root, manifest.step));
+  files.sync_folder(root);
+}
+
+void discard_checkpoint(FileSystem& files, const std::string& root, std::int64_t step) {
+  try {
+    const std::string folder = path_of(root, step, kUncommitted);
+    if (files.kind_of(folder) == FileKind::folder) remove_own_folder(files, folder);
+  } catch (const Error&) {  // the disk has failed already, and why is told
+  }
+}
+
+void remove_old_checkpoints(FileSystem& files, const std::string& root, const Retention& retention,
+                            const WarnOfFolder& warn) {
+  std::vector<std::int64_t> steps = committed_steps(files, root);
+  const auto num_kept = static_cast<std::size_t>(std::max<std::int64_t>(retention.keep, 1));
+  steps.resize(steps.size() - std::min(steps.size(), num_kept));
+  for (const std::int64_t step : steps) {
+    if (retention.keep_every > 0 && step % retention.keep_every == 0) continue;
+    const std::string path = path_of(root, step);
+    if (!holds_only_own_files(files, path)) {
+      warn(path + ": holds what no checkpoint has, and is not removed");
+      continue;
+    }
+    const std::string removed = path_of(root, step, kRemoved);
+    files.rename_folder(path, removed);
+    files.sync_folder(root);
+    remove_own_folder(files, removed);
+  }
+}
+
+void remove_debris(FileSystem& files, const std::string& root, const WarnOfFolder& warn) {
+  if (files.kind_of(root + "/.") != FileKind::folder) return;
+  for (const FolderEntry& entry : files.list(root)) {
+    if (!is_debris(entry)) continue;
+    const std::string path = root + "/" + entry.name;
+    if (!remove_own_folder(files, path)) warn(path + ": is no checkpoint and holds what none has; it stays");
+  }
+}
+
+void move_later_checkpoints(FileSystem& files, const std::string& root, std::int64_t last_step) {
+  std::vector<std::int64_t> steps = committed_steps(files, root);
+  std::erase_if(steps, [&](std::int64_t step) { return step <= last_step; });
+  if (steps.empty()) return;
+  int number = 1;
+  while (files.kind_of(format("{}/old-{}", root, number)) != FileKind::none) ++number;
+  const std::string old_folder = format("{}/old-{}", root, number);
+  files.make_folder(old_folder);
+  for (const std::int64_t step : steps) files.rename_folder(path_of(root, step), path_of(old_folder, step));
+  files.sync_folder(old_folder);
+  files.sync_folder(root);
+}
+
+Manifest read_manifest(FileSystem& files, const std::string& folder) {
+  const std::string path = folder + "/" + kManifestName;
+  try {
+    return parse_manifest(read_whole_file(files, path, kMostManifestBytes), path);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::usage, error.what());
+  }
+}
+
+}  // namespace hpt

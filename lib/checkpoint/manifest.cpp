@@ -1,0 +1,257 @@
+#include "checkpoint/manifest.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "checkpoint/safetensors.h"
+#include "core/box_runs.h"
+#include "core/hash.h"
+
+namespace hpt {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFormat = "hpt-train checkpoint";
+constexpr std::string_view kChecksumKey = "  \"checksum\": \"";
+constexpr std::string_view kTextEnd = "\"\n}\n";
+constexpr std::size_t kTailBytes = kChecksumKey.size() + 16 + kTextEnd.size();
+
+Json json_of(const Shape& shape) {
+  Json array = Json::array();
+  for (int dim = 0; dim < shape.num_dims(); ++dim) array.push_back(shape[dim]);
+  return array;
+}
+
+Json json_of(const ShardFile& file) {
+  return {{"name", file.name},
+          {"bytes", file.bytes},
+          {"hash", format("{:016x}", file.hash)},
+          {"header_bytes", file.header_bytes},
+          {"header_hash", format("{:016x}", file.header_hash)}};
+}
+
+Json json_of(const StoredTensor& tensor) {
+  Json boxes = Json::array();
+  for (const StoredBox& stored : tensor.boxes)
+    boxes.push_back({{"file", stored.file},
+                     {"begin", stored.begin},
+                     {"offset", json_of(stored.box.offset)},
+                     {"size", json_of(stored.box.size)}});
+  return {{"name", tensor.name},
+          {"dtype", safetensors_name(tensor.dtype)},
+          {"shape", json_of(tensor.shape)},
+          {"hash", to_string(tensor.hash)},
+          {"boxes", boxes}};
+}
+
+// One entry a line, so that a person finds their way in it.
+template <typename Entries>
+std::string lines_of(const char* key, const Entries& entries) {
+  std::string text = format("  \"{}\": [", key);
+  bool is_first = true;
+  for (const auto& entry : entries) {
+    text += (is_first ? "\n    " : ",\n    ") + json_of(entry).dump();
+    is_first = false;
+  }
+  return text + "\n  ],\n";
+}
+
+// What a damaged or crafted manifest is refused with; parse_manifest() adds the path.
+struct Fault {
+  std::string text;
+};
+
+template <typename... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) {
+  throw Fault{fmt::format(text, std::forward<Args>(args)...)};
+}
+
+std::uint64_t hash_of(const Json& json) {
+  const auto text = json.get<std::string>();
+  const auto hash = parse_tensor_hash(std::string(16, '0') + text);
+  if (!hash) refuse("'{}' is no hash", text);
+  return hash->low;
+}
+
+// At least `least`; JSON's numbers may be negative, fractions, or beyond any size.
+std::int64_t whole(const Json& json, std::int64_t least) {
+  const bool fits =
+      json.is_number_integer() &&
+      (!json.is_number_unsigned() || json.get<std::uint64_t>() <= static_cast<std::uint64_t>(kLargestWhole));
+  if (!fits || json.get<std::int64_t>() < least || json.get<std::int64_t>() > kLargestWhole)
+    refuse("{} is no whole number from {} on", json.dump(), least);
+  return json.get<std::int64_t>();
+}
+
+Shape shape_of(const Json& json) {
+  if (!json.is_array() || json.empty() || json.size() > Shape::kMaxDims)
+    refuse("{} is no shape of 1 to {} dims", json.dump(), Shape::kMaxDims);
+  Shape shape;
+  for (const Json& dim : json) shape.push_back(whole(dim, 0));
+  return shape;
+}
+
+ShardFile file_of(const Json& json) {
+  ShardFile file;
+  file.name = json.at("name").get<std::string>();
+  if (!is_shard_name(file.name)) refuse("'{}' is no shard's name", printable_name(file.name));
+  file.bytes = static_cast<std::uint64_t>(whole(json.at("bytes"), 0));
+  file.hash = hash_of(json.at("hash"));
+  file.header_bytes = static_cast<std::uint64_t>(whole(json.at("header_bytes"), 8));
+  file.header_hash = hash_of(json.at("header_hash"));
+  if (file.header_bytes > file.bytes)
+    refuse("{} has {} bytes, its header {}", file.name, file.bytes, file.header_bytes);
+  return file;
+}
+
+StoredBox box_of(const Json& json, const StoredTensor& tensor, const std::vector<ShardFile>& files) {
+  StoredBox stored;
+  stored.file = static_cast<int>(whole(json.at("file"), 0));
+  if (static_cast<std::size_t>(stored.file) >= files.size())
+    refuse("{} names file {}", tensor.name, stored.file);
+  const ShardFile& file = files[static_cast<std::size_t>(stored.file)];
+  stored.begin = static_cast<std::uint64_t>(whole(json.at("begin"), 0));
+  stored.box = {shape_of(json.at("offset")), shape_of(json.at("size"))};
+  const int num_dims = tensor.shape.num_dims();
+  bool fits = stored.box.offset.num_dims() == num_dims && stored.box.size.num_dims() == num_dims;
+  for (int dim = 0; fits && dim < num_dims; ++dim)
+    fits = stored.box.size[dim] <= tensor.shape[dim] &&
+           stored.box.offset[dim] <= tensor.shape[dim] - stored.box.size[dim];
+  if (!fits) refuse("a box of {} is not within its shape {}", tensor.name, to_string(tensor.shape));
+  const std::uint64_t bytes = static_cast<std::uint64_t>(stored.box.num_elements()) * size_of(tensor.dtype);
+  if (stored.begin < file.header_bytes || stored.begin > file.bytes || bytes > file.bytes - stored.begin)
+    refuse("a box of {} is not within {}", tensor.name, file.name);
+  return stored;
+}
+
+// Each element once: as many as the tensor has, and no two boxes with one in common.
+void check_cover(const StoredTensor& tensor) {
+  std::int64_t covered = 0;
+  for (const StoredBox& stored : tensor.boxes) covered += stored.box.num_elements();
+  bool meets = false;
+  for (std::size_t i = 0; i < tensor.boxes.size() && !meets; ++i)
+    for (std::size_t j = 0; j < i && !meets; ++j)
+      meets = intersection(tensor.boxes[i].box, tensor.boxes[j].box).num_elements() > 0;
+  if (meets || covered != tensor.shape.num_elements())
+    refuse("the boxes of {} do not cover it once", tensor.name);
+}
+
+StoredTensor tensor_of(const Json& json, const std::vector<ShardFile>& files) {
+  constexpr std::size_t kMostBoxes = 1 << 14;  // they are compared in pairs
+  StoredTensor tensor;
+  tensor.name = json.at("name").get<std::string>();
+  if (!is_tensor_name(tensor.name)) refuse("'{}' is no tensor's name", printable_name(tensor.name));
+  const auto dtype = dtype_of_safetensors(json.at("dtype").get<std::string>());
+  if (dtype != DType::f32 && dtype != DType::f64) refuse("{} has a dtype that no state has", tensor.name);
+  tensor.dtype = *dtype;
+  tensor.shape = shape_of(json.at("shape"));
+  if (!checked_bytes(tensor.shape, tensor.dtype)) refuse("{} is larger than any memory", tensor.name);
+  const auto hash = parse_tensor_hash(json.at("hash").get<std::string>());
+  if (!hash) refuse("{} has no hash", tensor.name);
+  tensor.hash = *hash;
+  const Json& boxes = json.at("boxes");
+  if (!boxes.is_array() || boxes.size() > kMostBoxes) refuse("{} has too many boxes", tensor.name);
+  for (const Json& box : boxes) tensor.boxes.push_back(box_of(box, tensor, files));
+  check_cover(tensor);
+  return tensor;
+}
+
+void read_tensors(const Json& json, Manifest& manifest) {
+  std::set<std::string> names;
+  for (const Json& entry : json) {
+    manifest.tensors.push_back(tensor_of(entry, manifest.files));
+    if (!names.insert(manifest.tensors.back().name).second)
+      refuse("{} is there twice", manifest.tensors.back().name);
+  }
+}
+
+void read_files(const Json& json, Manifest& manifest) {
+  std::set<std::string> names;
+  for (const Json& entry : json) {
+    manifest.files.push_back(file_of(entry));
+    if (!names.insert(manifest.files.back().name).second)
+      refuse("{} is there twice", manifest.files.back().name);
+  }
+}
+
+Manifest read(const Json& json) {
+  if (json.at("format") != kFormat) refuse("it is of another format than '{}'", kFormat);
+  const std::int64_t version = whole(json.at("version"), 1);
+  if (version != kManifestVersion)
+    refuse("it has version {}, and this hpt-train reads version {}", version, kManifestVersion);
+  Manifest manifest;
+  manifest.id = json.at("id").get<std::string>();
+  manifest.step = whole(json.at("step"), 0);
+  manifest.samples = whole(json.at("samples"), 0);
+  manifest.tokens = whole(json.at("tokens"), 0);
+  manifest.data = hash_of(json.at("data"));
+  manifest.data_samples = whole(json.at("data_samples"), 0);
+  manifest.config = json.at("config").get<std::string>();
+  for (const Json& axis : json.at("mesh"))
+    manifest.mesh.push_back(
+        {axis.at("axis").get<std::string>(), static_cast<int>(whole(axis.at("size"), 1))});
+  read_files(json.at("files"), manifest);
+  read_tensors(json.at("tensors"), manifest);
+  return manifest;
+}
+
+void check_tail(const std::string& text) {
+  const std::string_view all = text;
+  const std::string_view tail = all.substr(all.size() < kTailBytes ? 0 : all.size() - kTailBytes);
+  if (tail.size() < kTailBytes || !tail.starts_with(kChecksumKey) || !tail.ends_with(kTextEnd))
+    refuse("it does not end as a manifest does");
+  const std::string expected = format("{:016x}", hash64(all.substr(0, all.size() - kTailBytes)));
+  if (tail.substr(kChecksumKey.size(), expected.size()) != expected) refuse("its checksum is wrong");
+}
+
+}  // namespace
+
+std::uint64_t Manifest::num_bytes() const {
+  std::uint64_t sum = 0;
+  for (const ShardFile& file : files) sum += file.bytes;
+  return sum;
+}
+
+std::string to_text(const Manifest& manifest) {
+  Json mesh = Json::array();
+  for (const MeshAxis& axis : manifest.mesh) mesh.push_back({{"axis", axis.name}, {"size", axis.size}});
+  std::string text = "{\n";
+  const auto add = [&](const char* key, const Json& value) {
+    text += format("  \"{}\": {},\n", key, value.dump());
+  };
+  add("format", kFormat);
+  add("version", kManifestVersion);
+  add("id", manifest.id);
+  add("step", manifest.step);
+  add("samples", manifest.samples);
+  add("tokens", manifest.tokens);
+  add("data", format("{:016x}", manifest.data));
+  add("data_samples", manifest.data_samples);
+  add("mesh", mesh);
+  add("config", manifest.config);
+  text += lines_of("files", manifest.files);
+  text += lines_of("tensors", manifest.tensors);
+  const std::string checksum = format("{:016x}", hash64(text));
+  text += kChecksumKey;
+  text += checksum;
+  return text.append(kTextEnd);
+}
+
+Manifest parse_manifest(const std::string& text, const std::string& path) {
+  std::string fault;
+  try {
+    check_tail(text);
+    if (!is_shallow_json(text)) refuse("it is nested too deeply");
+    return read(Json::parse(text));
+  } catch (const Fault& found) {
+    fault = found.text;
+  } catch (const Json::exception& error) {
+    fault = error.what();
+  }
+  fail(ErrorKind::usage, "{}: is damaged, or no manifest: {}", path, fault);
+}
+
+}  // namespace hpt

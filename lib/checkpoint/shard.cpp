@@ -1,0 +1,118 @@
+#include "checkpoint/shard.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "checkpoint/safetensors.h"
+#include "core/hash.h"
+
+namespace hpt {
+namespace {
+
+std::string key_of(const TensorKind& tensor, const Box& box) {
+  std::string text = tensor.name + "[";
+  for (int dim = 0; dim < box.size.num_dims(); ++dim)
+    text += format("{}{}:{}", dim ? ", " : "", box.offset[dim], box.offset[dim] + box.size[dim]);
+  return text + "]";
+}
+
+// Gathers short stretches into long writes; what is long already goes through as it is.
+class Gatherer {
+ public:
+  Gatherer(WritableFile& file, std::atomic<std::uint64_t>& progress)
+      : file_(file), progress_(progress), held_(std::make_unique<char[]>(kMostHeld)) {}
+
+  void append(const char* data, std::size_t num_bytes) {
+    if (num_held_ + num_bytes > kMostHeld) flush();
+    if (num_bytes >= kMostHeld) return hand_over(data, num_bytes);
+    std::memcpy(held_.get() + num_held_, data, num_bytes);
+    num_held_ += num_bytes;
+  }
+
+  void flush() {
+    hand_over(held_.get(), num_held_);
+    num_held_ = 0;
+  }
+
+  std::uint64_t hash() const { return hash_.digest(); }
+
+ private:
+  static constexpr std::size_t kMostHeld = std::size_t{1} << 20;
+
+  void hand_over(const char* data, std::size_t num_bytes) {
+    if (num_bytes == 0) return;
+    hash_.update(data, num_bytes);
+    file_.append(data, num_bytes);
+    progress_.fetch_add(num_bytes, std::memory_order_relaxed);
+  }
+
+  WritableFile& file_;
+  std::atomic<std::uint64_t>& progress_;
+  std::unique_ptr<char[]> held_;
+  std::size_t num_held_ = 0;
+  StreamingHash hash_;
+};
+
+// Stretches that are hashed and written while they are in the cache.
+constexpr std::int64_t kStretch = std::int64_t{1} << 18;  // elements
+
+TensorHash append_box(const TensorKind& tensor, const Box& box, const ShardSource& source, Gatherer& file) {
+  const std::uint64_t key = tensor_key(tensor.name);
+  const std::size_t size = size_of(tensor.dtype);
+  TensorHash hash;
+  for_each_run(box, std::array{source.placed, placed_whole(tensor.shape)},
+               [&](const std::array<std::int64_t, 2>& places, std::int64_t count) {
+                 for (std::int64_t done = 0; done < count; done += kStretch) {
+                   const std::int64_t now = std::min(kStretch, count - done);
+                   const char* from = static_cast<const char*>(source.data) +
+                                      static_cast<std::size_t>(places[0] + done) * size;
+                   hash += hash_elements(key, places[1] + done, tensor.dtype, from, now);
+                   file.append(from, static_cast<std::size_t>(now) * size);
+                 }
+               });
+  return hash;
+}
+
+}  // namespace
+
+ShardLayout make_shard_layout(const std::string& name, const std::vector<TensorKind>& tensors,
+                              std::vector<ShardBox> boxes, const std::string& id, std::int64_t step) {
+  std::vector<HeaderEntry> entries;
+  std::uint64_t end = 0;
+  for (const ShardBox& part : boxes) {
+    const TensorKind& tensor = tensors[static_cast<std::size_t>(part.tensor)];
+    const std::uint64_t bytes = static_cast<std::uint64_t>(part.box.num_elements()) * size_of(tensor.dtype);
+    entries.push_back({key_of(tensor, part.box), tensor.dtype, part.box.size, end, end + bytes});
+    end += bytes;
+  }
+  ShardLayout layout{name, {}, std::move(boxes), {}, 0};
+  // Loaders of the transformers library want a "format" that they know.
+  layout.header = make_header(
+      entries, {{"format", "pt"}, {"checkpoint", id}, {"step", std::to_string(step)}, {"shard", name}});
+  for (const HeaderEntry& entry : entries) layout.begins.push_back(layout.header.size() + entry.begin);
+  layout.bytes = layout.header.size() + end;
+  return layout;
+}
+
+WrittenShard write_shard(FileSystem& files, const std::string& folder, const ShardLayout& layout,
+                         const std::vector<TensorKind>& tensors, const std::vector<ShardSource>& sources,
+                         std::atomic<std::uint64_t>& progress) {
+  HPT_REQUIRE(sources.size() == layout.boxes.size());
+  const auto file = files.create(folder + "/" + layout.name);
+  Gatherer gatherer(*file, progress);
+  gatherer.append(layout.header.data(), layout.header.size());
+  WrittenShard written;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const ShardBox& part = layout.boxes[i];
+    written.hashes.push_back(
+        append_box(tensors[static_cast<std::size_t>(part.tensor)], part.box, sources[i], gatherer));
+  }
+  gatherer.flush();
+  file->sync_and_close();
+  written.hash = gatherer.hash();
+  return written;
+}
+
+}  // namespace hpt

@@ -1,0 +1,24 @@
+// What of a config may change when a run goes on from a checkpoint.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/run_config.h"
+
+namespace hpt {
+
+struct ConfigChange {
+  std::string key;
+  std::string before;  // as YAML
+  std::string now;
+  bool may_change = false;
+};
+
+// May change: the layout and the micro-batch (parallel.*, batch.micro), which no loss depends on; how long
+// and how to run (run.* but seed and precision); the learning rate's schedule, weight decay and clipping;
+// where the training data lie (what they hold is the checkpoint's to check); eval.*, checkpoint.*, log.*.
+// All else decides what the weights mean, or which sample comes next.
+std::vector<ConfigChange> changes_on_resume(const RunConfig& before, const RunConfig& now);
+
+}  // namespace hpt
