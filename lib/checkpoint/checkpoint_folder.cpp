@@ -10,7 +10,8 @@ namespace {
 constexpr std::string_view kStep = "step-";
 constexpr std::string_view kUncommitted = ".uncommitted";
 constexpr std::string_view kRemoved = ".removed";
-constexpr std::uint64_t kMostManifestBytes = std::uint64_t{64} << 20;
+constexpr std::string_view kProbe = "probe-";
+constexpr std::uint64_t kMostManifestBytes = std::uint64_t{32} << 20;
 
 std::string path_of(const std::string& root, std::int64_t step, std::string_view ending = "") {
   return format("{}/{}{}", root, step_name(step), ending);
@@ -33,6 +34,33 @@ bool remove_own_folder(FileSystem& files, const std::string& path) {
   return true;
 }
 
+// Who made them may have ended before they were on the disk. Those that a user may pass through and not read
+// are no run's work.
+void sync_folders_above(FileSystem& files, const std::string& path) {
+  const std::string parent = parent_of(path);
+  if (parent == path) return;
+  try {
+    files.sync_folder(parent);
+  } catch (const Error&) {
+    return;
+  }
+  if (parent != ".") sync_folders_above(files, parent);
+}
+
+// Nothing is committed that a resume would refuse.
+void require_readable(const std::string& manifest, const std::string& path) {
+  if (manifest.size() > kMostManifestBytes)
+    fail(ErrorKind::runtime, "{}: would have {} bytes, and at most {} are read", path, manifest.size(),
+         kMostManifestBytes);
+  parse_manifest(manifest, path);
+}
+
+bool is_probe(const FolderEntry& entry) {
+  return entry.kind == FileKind::file && entry.name.starts_with(kProbe) &&
+         entry.name.size() >= kProbe.size() + 5 &&
+         entry.name.find_first_not_of("0123456789", kProbe.size()) == std::string::npos;
+}
+
 bool is_debris(const FolderEntry& entry) {
   if (entry.kind != FileKind::folder) return false;
   for (const std::string_view ending : {kUncommitted, kRemoved})
@@ -53,6 +81,10 @@ std::string committed_path(const std::string& root, std::int64_t step) {
 
 std::string uncommitted_path(const std::string& root, std::int64_t step) {
   return path_of(root, step, kUncommitted);
+}
+
+std::string probe_path(const std::string& root, int rank) {
+  return format("{}/{}{:05}", root, kProbe, rank);
 }
 
 std::optional<std::int64_t> step_of_name(const std::string& name) {
@@ -81,8 +113,9 @@ std::string begin_checkpoint(FileSystem& files, const std::string& root, std::in
   if (files.kind_of(path_of(root, step)) != FileKind::none)
     fail(ErrorKind::runtime, "{}: is there already, and a checkpoint is never written over",
          path_of(root, step));
-  const std::string folder = path_of(root, step, kUncommitted);
-  if (files.kind_of(folder) != FileKind::none && !remove_own_folder(files, folder))
+  std::string folder = path_of(root, step, kUncommitted);
+  const FileKind kind = files.kind_of(folder);  // behind a link there may be anything
+  if (kind != FileKind::none && (kind != FileKind::folder || !remove_own_folder(files, folder)))
     fail(ErrorKind::runtime, "{}: is in the way and holds what no checkpoint has; move it away", folder);
   files.make_folder(folder);
   return folder;
@@ -91,12 +124,14 @@ std::string begin_checkpoint(FileSystem& files, const std::string& root, std::in
 void commit_checkpoint(FileSystem& files, const std::string& root, const Manifest& manifest) {
   const std::string folder = path_of(root, manifest.step, kUncommitted);
   const std::string text = to_text(manifest);
+  require_readable(text, folder + "/" + kManifestName);
   const auto file = files.create(folder + "/" + kManifestName);
   file->append(text.data(), text.size());
   file->sync_and_close();
   files.sync_folder(folder);
   files.rename_folder(folder, path_of(root, manifest.step));
   files.sync_folder(root);
+  sync_folders_above(files, root);
 }
 
 void discard_checkpoint(FileSystem& files, const std::string& root, std::int64_t step) {
@@ -129,8 +164,9 @@ void remove_old_checkpoints(FileSystem& files, const std::string& root, const Re
 void remove_debris(FileSystem& files, const std::string& root, const WarnOfFolder& warn) {
   if (files.kind_of(root + "/.") != FileKind::folder) return;
   for (const FolderEntry& entry : files.list(root)) {
-    if (!is_debris(entry)) continue;
     const std::string path = root + "/" + entry.name;
+    if (is_probe(entry)) files.remove_file(path);
+    if (!is_debris(entry)) continue;
     if (!remove_own_folder(files, path)) warn(path + ": is no checkpoint and holds what none has; it stays");
   }
 }

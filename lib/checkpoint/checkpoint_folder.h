@@ -4,6 +4,7 @@
 //   step-00000100.uncommitted/   shards, each brought to the disk by its rank, then the manifest
 //   step-00000100/               committed: renamed when all of it is on the disk; complete from then on
 //   step-00000100.removed/       renamed before its files go: no half of a checkpoint has a checkpoint's name
+//   probe-00012                  written and removed by a rank before the first step
 //
 // The newest checkpoint is found by looking. Whoever writes here holds the lock of the run's folder, so what
 // is uncommitted or half removed was left by a run that is over.
@@ -25,6 +26,8 @@ std::optional<std::int64_t> step_of_name(const std::string& name);  // of a comm
 
 std::string committed_path(const std::string& root, std::int64_t step);
 std::string uncommitted_path(const std::string& root, std::int64_t step);
+// Of the file by which a rank tries the disk.
+std::string probe_path(const std::string& root, int rank);
 
 // Ascending; none where the folder is not there.
 std::vector<std::int64_t> committed_steps(FileSystem& files, const std::string& root);
@@ -48,7 +51,7 @@ using WarnOfFolder = std::function<void(const std::string&)>;
 // Removes the committed checkpoints that need not stay, the oldest first.
 void remove_old_checkpoints(FileSystem& files, const std::string& root, const Retention& retention,
                             const WarnOfFolder& warn);
-// Removes what is uncommitted or half removed.
+// Removes what is uncommitted or half removed, and probes.
 void remove_debris(FileSystem& files, const std::string& root, const WarnOfFolder& warn);
 
 // Moves the checkpoints of steps after `last_step` to old-N/ in the same folder, the oldest first.

@@ -1,6 +1,7 @@
 #include "checkpoint/manifest.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -13,8 +14,10 @@ namespace hpt {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using ReadJson = nlohmann::json;  // its objects are trees: a key more costs no search through all before it
 
 constexpr const char* kFormat = "hpt-train checkpoint";
+constexpr std::size_t kMostValues = std::size_t{1} << 21;  // some 200,000 boxes
 constexpr std::string_view kChecksumKey = "  \"checksum\": \"";
 constexpr std::string_view kTextEnd = "\"\n}\n";
 constexpr std::size_t kTailBytes = kChecksumKey.size() + 16 + kTextEnd.size();
@@ -69,15 +72,15 @@ template <typename... Args>
   throw Fault{fmt::format(text, std::forward<Args>(args)...)};
 }
 
-std::uint64_t hash_of(const Json& json) {
+std::uint64_t hash_of(const ReadJson& json) {
   const auto text = json.get<std::string>();
   const auto hash = parse_tensor_hash(std::string(16, '0') + text);
-  if (!hash) refuse("'{}' is no hash", text);
+  if (!hash) refuse("'{}' is no hash", printable_name(text));
   return hash->low;
 }
 
 // At least `least`; JSON's numbers may be negative, fractions, or beyond any size.
-std::int64_t whole(const Json& json, std::int64_t least) {
+std::int64_t whole(const ReadJson& json, std::int64_t least) {
   const bool fits =
       json.is_number_integer() &&
       (!json.is_number_unsigned() || json.get<std::uint64_t>() <= static_cast<std::uint64_t>(kLargestWhole));
@@ -86,15 +89,23 @@ std::int64_t whole(const Json& json, std::int64_t least) {
   return json.get<std::int64_t>();
 }
 
-Shape shape_of(const Json& json) {
+Shape shape_of(const ReadJson& json) {
   if (!json.is_array() || json.empty() || json.size() > Shape::kMaxDims)
     refuse("{} is no shape of 1 to {} dims", json.dump(), Shape::kMaxDims);
   Shape shape;
-  for (const Json& dim : json) shape.push_back(whole(dim, 0));
+  for (const ReadJson& dim : json) shape.push_back(whole(dim, 0));
   return shape;
 }
 
-ShardFile file_of(const Json& json) {
+MeshAxis axis_of(const ReadJson& json) {
+  const auto name = json.at("axis").get<std::string>();
+  const std::int64_t size = whole(json.at("size"), 1);
+  if (!is_tensor_name(name) || size > std::numeric_limits<int>::max())
+    refuse("'{}' of size {} is no axis of a mesh", printable_name(name), size);
+  return {name, static_cast<int>(size)};
+}
+
+ShardFile file_of(const ReadJson& json) {
   ShardFile file;
   file.name = json.at("name").get<std::string>();
   if (!is_shard_name(file.name)) refuse("'{}' is no shard's name", printable_name(file.name));
@@ -102,17 +113,17 @@ ShardFile file_of(const Json& json) {
   file.hash = hash_of(json.at("hash"));
   file.header_bytes = static_cast<std::uint64_t>(whole(json.at("header_bytes"), 8));
   file.header_hash = hash_of(json.at("header_hash"));
-  if (file.header_bytes > file.bytes)
+  if (file.header_bytes > std::min(file.bytes, kMostHeaderBytes))
     refuse("{} has {} bytes, its header {}", file.name, file.bytes, file.header_bytes);
   return file;
 }
 
-StoredBox box_of(const Json& json, const StoredTensor& tensor, const std::vector<ShardFile>& files) {
+StoredBox box_of(const ReadJson& json, const StoredTensor& tensor, const std::vector<ShardFile>& files) {
   StoredBox stored;
-  stored.file = static_cast<int>(whole(json.at("file"), 0));
-  if (static_cast<std::size_t>(stored.file) >= files.size())
-    refuse("{} names file {}", tensor.name, stored.file);
-  const ShardFile& file = files[static_cast<std::size_t>(stored.file)];
+  const auto index = static_cast<std::size_t>(whole(json.at("file"), 0));
+  if (index >= files.size()) refuse("{} names file {}", tensor.name, index);
+  stored.file = static_cast<int>(index);
+  const ShardFile& file = files[index];
   stored.begin = static_cast<std::uint64_t>(whole(json.at("begin"), 0));
   stored.box = {shape_of(json.at("offset")), shape_of(json.at("size"))};
   const int num_dims = tensor.shape.num_dims();
@@ -127,20 +138,31 @@ StoredBox box_of(const Json& json, const StoredTensor& tensor, const std::vector
   return stored;
 }
 
-// Each element once: as many as the tensor has, and no two boxes with one in common.
-void check_cover(const StoredTensor& tensor) {
-  std::int64_t covered = 0;
-  for (const StoredBox& stored : tensor.boxes) covered += stored.box.num_elements();
-  bool meets = false;
-  for (std::size_t i = 0; i < tensor.boxes.size() && !meets; ++i)
-    for (std::size_t j = 0; j < i && !meets; ++j)
-      meets = intersection(tensor.boxes[i].box, tensor.boxes[j].box).num_elements() > 0;
-  if (meets || covered != tensor.shape.num_elements())
-    refuse("the boxes of {} do not cover it once", tensor.name);
+// No two boxes of the tensor have an element in common. Along dim 0 few lie beside each other: where ranks
+// cut a tensor, at most tp of them.
+void check_apart(const StoredTensor& tensor, std::int64_t& pairs_left) {
+  std::vector<Box> boxes;
+  for (const StoredBox& stored : tensor.boxes) boxes.push_back(stored.box);
+  std::sort(boxes.begin(), boxes.end(), [](const Box& a, const Box& b) { return a.offset[0] < b.offset[0]; });
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    const std::int64_t end = boxes[i].offset[0] + boxes[i].size[0];
+    for (std::size_t j = i + 1; j < boxes.size() && boxes[j].offset[0] < end; ++j) {
+      if (--pairs_left < 0) refuse("too many boxes lie beside each other, at {}", tensor.name);
+      if (intersection(boxes[i], boxes[j]).num_elements() > 0)
+        refuse("the boxes of {} do not cover it once", tensor.name);
+    }
+  }
 }
 
-StoredTensor tensor_of(const Json& json, const std::vector<ShardFile>& files) {
-  constexpr std::size_t kMostBoxes = 1 << 14;  // they are compared in pairs
+// Each element once. Boxes that lie apart have no more elements than the tensor: their sum stays in range.
+void check_cover(const StoredTensor& tensor, std::int64_t& pairs_left) {
+  check_apart(tensor, pairs_left);
+  std::int64_t covered = 0;
+  for (const StoredBox& stored : tensor.boxes) covered += stored.box.num_elements();
+  if (covered != tensor.shape.num_elements()) refuse("the boxes of {} do not cover it once", tensor.name);
+}
+
+StoredTensor tensor_of(const ReadJson& json, const std::vector<ShardFile>& files, std::int64_t& pairs_left) {
   StoredTensor tensor;
   tensor.name = json.at("name").get<std::string>();
   if (!is_tensor_name(tensor.name)) refuse("'{}' is no tensor's name", printable_name(tensor.name));
@@ -152,47 +174,46 @@ StoredTensor tensor_of(const Json& json, const std::vector<ShardFile>& files) {
   const auto hash = parse_tensor_hash(json.at("hash").get<std::string>());
   if (!hash) refuse("{} has no hash", tensor.name);
   tensor.hash = *hash;
-  const Json& boxes = json.at("boxes");
-  if (!boxes.is_array() || boxes.size() > kMostBoxes) refuse("{} has too many boxes", tensor.name);
-  for (const Json& box : boxes) tensor.boxes.push_back(box_of(box, tensor, files));
-  check_cover(tensor);
+  const ReadJson& boxes = json.at("boxes");
+  if (!boxes.is_array()) refuse("{} has no list of boxes", tensor.name);
+  for (const ReadJson& box : boxes) tensor.boxes.push_back(box_of(box, tensor, files));
+  check_cover(tensor, pairs_left);
   return tensor;
 }
 
-void read_tensors(const Json& json, Manifest& manifest) {
+void read_tensors(const ReadJson& json, Manifest& manifest) {
+  std::int64_t pairs_left = std::int64_t{1} << 24;  // of boxes, in all tensors: a fraction of a second
   std::set<std::string> names;
-  for (const Json& entry : json) {
-    manifest.tensors.push_back(tensor_of(entry, manifest.files));
+  for (const ReadJson& entry : json) {
+    manifest.tensors.push_back(tensor_of(entry, manifest.files, pairs_left));
     if (!names.insert(manifest.tensors.back().name).second)
       refuse("{} is there twice", manifest.tensors.back().name);
   }
 }
 
-void read_files(const Json& json, Manifest& manifest) {
+void read_files(const ReadJson& json, Manifest& manifest) {
   std::set<std::string> names;
-  for (const Json& entry : json) {
+  for (const ReadJson& entry : json) {
     manifest.files.push_back(file_of(entry));
     if (!names.insert(manifest.files.back().name).second)
       refuse("{} is there twice", manifest.files.back().name);
   }
 }
 
-Manifest read(const Json& json) {
+Manifest read(const ReadJson& json) {
   if (json.at("format") != kFormat) refuse("it is of another format than '{}'", kFormat);
   const std::int64_t version = whole(json.at("version"), 1);
   if (version != kManifestVersion)
     refuse("it has version {}, and this hpt-train reads version {}", version, kManifestVersion);
   Manifest manifest;
-  manifest.id = json.at("id").get<std::string>();
+  manifest.id = format("{:016x}", hash_of(json.at("id")));
   manifest.step = whole(json.at("step"), 0);
   manifest.samples = whole(json.at("samples"), 0);
   manifest.tokens = whole(json.at("tokens"), 0);
   manifest.data = hash_of(json.at("data"));
   manifest.data_samples = whole(json.at("data_samples"), 0);
   manifest.config = json.at("config").get<std::string>();
-  for (const Json& axis : json.at("mesh"))
-    manifest.mesh.push_back(
-        {axis.at("axis").get<std::string>(), static_cast<int>(whole(axis.at("size"), 1))});
+  for (const ReadJson& axis : json.at("mesh")) manifest.mesh.push_back(axis_of(axis));
   read_files(json.at("files"), manifest);
   read_tensors(json.at("tensors"), manifest);
   return manifest;
@@ -244,14 +265,15 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
   std::string fault;
   try {
     check_tail(text);
-    if (!is_shallow_json(text)) refuse("it is nested too deeply");
-    return read(Json::parse(text));
+    if (const std::string excess = excess_in_json(text, kMostValues); !excess.empty())
+      refuse("it is {}", excess);
+    return read(ReadJson::parse(text));
   } catch (const Fault& found) {
     fault = found.text;
-  } catch (const Json::exception& error) {
+  } catch (const ReadJson::exception& error) {
     fault = error.what();
   }
-  fail(ErrorKind::usage, "{}: is damaged, or no manifest: {}", path, fault);
+  fail(ErrorKind::usage, "{}: is damaged, or no manifest: {}", path, printable_reason(fault));
 }
 
 }  // namespace hpt

@@ -12,10 +12,11 @@
 namespace hpt {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// Its objects are trees: a key more costs no search through all before it.
+using Json = nlohmann::json;
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::uint64_t kMostHeaderBytes = std::uint64_t{8} << 20;  // some 50,000 tensors
+constexpr std::size_t kMostValues = std::size_t{1} << 19;  // as many tensors have about 8 each
 constexpr const char* kMetadataKey = "__metadata__";
 
 struct NamedType {
@@ -101,7 +102,8 @@ void check_places(const std::vector<HeaderEntry>& entries, std::uint64_t data_by
 }
 
 Header parse_header(const std::string& text, std::uint64_t data_bytes) {
-  if (!is_shallow_json(text)) throw Fault{"its header is nested too deeply"};
+  if (const std::string excess = excess_in_json(text, kMostValues); !excess.empty())
+    throw Fault{"its header is " + excess};
   Header header;
   header.data_begin = kLengthBytes + text.size();
   const Json json = parse_unique(text);
@@ -126,9 +128,9 @@ std::string header_text(const ReadableFile& file) {
   if (file.size() < bytes.size()) throw Fault{format("it has only {} bytes", file.size())};
   file.read(0, bytes.data(), bytes.size());
   const std::uint64_t length = read_length(bytes.data());
-  if (length > file.size() - kLengthBytes || length > kMostHeaderBytes)
+  if (length > file.size() - kLengthBytes || length > kMostHeaderBytes - kLengthBytes)
     throw Fault{format("its header would be {} bytes, of {} in the file and {} at most", length, file.size(),
-                       kMostHeaderBytes)};
+                       kMostHeaderBytes - kLengthBytes)};
   std::string text(length, '\0');
   file.read(kLengthBytes, text.data(), text.size());
   return text;
@@ -161,11 +163,12 @@ std::optional<std::uint64_t> checked_bytes(const Shape& shape, DType dtype) {
 }
 
 std::string make_header(const std::vector<HeaderEntry>& entries, const Metadata& metadata) {
-  Json json = Json::object();
-  Json& words = json[kMetadataKey] = Json::object();
+  using OrderedJson = nlohmann::ordered_json;
+  OrderedJson json = OrderedJson::object();
+  OrderedJson& words = json[kMetadataKey] = OrderedJson::object();
   for (const auto& [key, word] : metadata) words[key] = word;
   for (const HeaderEntry& entry : entries) {
-    Json shape = Json::array();
+    OrderedJson shape = OrderedJson::array();
     for (int dim = 0; dim < entry.shape.num_dims(); ++dim) shape.push_back(entry.shape[dim]);
     json[entry.name] = {{"dtype", safetensors_name(entry.dtype)},
                         {"shape", std::move(shape)},
@@ -186,12 +189,13 @@ Header read_header(const ReadableFile& file, const std::string& path) {
   } catch (const Json::exception& error) {
     fault = error.what();
   }
-  fail(ErrorKind::usage, "{}: is no safetensors file: {}", path, fault);
+  fail(ErrorKind::usage, "{}: is no safetensors file: {}", path, printable_reason(fault));
 }
 
-bool is_shallow_json(std::string_view text) {
+std::string excess_in_json(std::string_view text, std::size_t most_values) {
   constexpr int kMostLevels = 16;
   int level = 0;
+  std::size_t num_values = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char letter = text[i];
@@ -200,12 +204,15 @@ bool is_shallow_json(std::string_view text) {
     } else if (letter == '"') {
       in_string = !in_string;
     } else if (!in_string && (letter == '{' || letter == '[')) {
-      if (++level > kMostLevels) return false;
+      ++num_values;
+      if (++level > kMostLevels) return "nested too deeply";
+    } else if (!in_string && letter == ',') {
+      ++num_values;
     } else if (!in_string && (letter == '}' || letter == ']')) {
       --level;
     }
   }
-  return true;
+  return num_values > most_values ? format("made of more than {} values", most_values) : "";
 }
 
 bool is_tensor_name(std::string_view name) {
@@ -232,12 +239,11 @@ std::string shard_name(int rank) {
   return format("shard-{:05}.safetensors", rank);
 }
 
-std::string printable_name(std::string_view name) {
-  constexpr std::size_t kMostLetters = 100;
-  std::string shown(name.substr(0, kMostLetters));
+std::string printable_name(std::string_view name, std::size_t most_letters) {
+  std::string shown(name.substr(0, most_letters));
   for (char& letter : shown)
     if (letter < ' ' || letter > '~') letter = '?';
-  return name.size() > kMostLetters ? shown + "..." : shown;
+  return name.size() > most_letters ? shown + "..." : shown;
 }
 
 }  // namespace hpt

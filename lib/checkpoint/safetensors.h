@@ -16,6 +16,9 @@
 
 namespace hpt {
 
+// The longest header, of its length and its JSON: some 50,000 tensors.
+inline constexpr std::uint64_t kMostHeaderBytes = std::uint64_t{8} << 20;
+
 // The largest whole number that this version takes from a file: products of a few can't overflow unseen.
 inline constexpr std::int64_t kLargestWhole = std::int64_t{1} << 53;
 
@@ -50,14 +53,19 @@ struct Header {
 // name twice, a dtype or size that can't be, or places that overlap, leave holes or do not end with the file.
 Header read_header(const ReadableFile& file, const std::string& path);
 
-// At most a few levels: a reader that calls itself would come to the end of its stack.
-bool is_shallow_json(std::string_view text);
+// Seen before it is parsed: levels beyond a few, at which a parser that calls itself would come to the end of
+// its stack, or more values than `most_values`, each of which takes many times its bytes. Empty if neither.
+std::string excess_in_json(std::string_view text, std::size_t most_values);
 
 // Letters, digits and "._-" only: no folder, nothing that a terminal obeys.
 bool is_tensor_name(std::string_view name);
 bool is_shard_name(std::string_view name);  // "shard-00012.safetensors"
 std::string shard_name(int rank);
 // For messages: what should not reach a terminal is replaced, and the end of a long one left out.
-std::string printable_name(std::string_view name);
+std::string printable_name(std::string_view name, std::size_t most_letters = 100);
+// The same for a whole reason that may quote what was found in a file.
+inline std::string printable_reason(std::string_view reason) {
+  return printable_name(reason, 500);
+}
 
 }  // namespace hpt

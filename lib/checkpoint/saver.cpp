@@ -56,7 +56,10 @@ struct Saver::Votes {
 Saver::Saver(FileSystem& files, CheckpointPlan plan, ProcessGroup& world, Log& log)
     : files_(files), plan_(std::move(plan)), world_(world), log_(log) {}
 
-Saver::~Saver() = default;
+// Before the members go that its thread works on.
+Saver::~Saver() {
+  task_.join();
+}
 
 void Saver::begin(const SavePoint& point, const std::vector<ShardSource>& sources) {
   HPT_REQUIRE(part_ == Part::none);

@@ -131,7 +131,8 @@ class PosixFileSystem final : public FileSystem {
   bool make_folder(const std::string& path) override {
     if (::mkdir(path.c_str(), 0777) == 0) return true;
     const int code = errno;
-    if (code == EEXIST && std::filesystem::is_directory(path)) return false;
+    std::error_code ignored;
+    if (code == EEXIST && std::filesystem::is_directory(path, ignored)) return false;
     errno = code;
     fail_with_errno(path, "make the folder");
   }

@@ -1,13 +1,11 @@
 #include "config/yaml_tree.h"
 
-#include <sys/resource.h>
-
 #include <catch2/catch.hpp>
-#include <ctime>
 
 #include "config/text.h"
 #include "core/counter_rng.h"
 #include "core/error.h"
+#include "support/cost.h"
 
 namespace hpt {
 namespace {
@@ -122,23 +120,6 @@ TEST_CASE("depth, node count and size have a limit that is just reached or just 
   CHECK(fault_of(format("#{}", times("x", kMaxConfigBytes - 1))) == "");
   CHECK(fault_of(format("#{}", times("x", kMaxConfigBytes))).find("at most 131072") != std::string::npos);
 }
-
-long peak_mebibytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss / 1024;
-}
-
-double cpu_seconds() {
-  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-}
-
-// A sanitizer keeps what is freed, so that the peak says nothing.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kPeakIsTrue = false;
-#else
-constexpr bool kPeakIsTrue = true;
-#endif
 
 TEST_CASE("hostile texts are answered within a second and 64 MiB") {
   const std::size_t n = kMaxConfigBytes;

@@ -1,0 +1,75 @@
+// A disk that no checkpoint can be written to is found before the first step, by whichever rank can't.
+#include "checkpoint/probe.h"
+
+#include <catch2/catch.hpp>
+
+#include "checkpoint/checkpoint_folder.h"
+#include "support/fault_file_system.h"
+#include "support/ranks.h"
+
+namespace hpt::testing {
+namespace {
+
+using Catch::Matchers::Contains;
+using Tree = std::vector<std::string>;
+
+// By rank: what it was refused with.
+std::vector<std::string> probe(FaultDisk& disk, int num_ranks, int faulty, const Fault& fault) {
+  std::vector<std::string> told(static_cast<std::size_t>(num_ranks));
+  run_ranks(num_ranks, [&](ProcessGroup& world) {
+    FaultFileSystem files(disk);
+    if (world.rank() == faulty) files.arm(fault);
+    try {
+      require_writable(files, "out/checkpoints", world);
+    } catch (const Error& error) {
+      check(error.kind() == ErrorKind::usage, error.what());
+      told[static_cast<std::size_t>(world.rank())] = error.what();
+    }
+  });
+  return told;
+}
+
+TEST_CASE("a rank that can't write below the checkpoints' folder is named by all, and nothing is left") {
+  for (int faulty = 0; faulty < 3; ++faulty)
+    for (int call = 1; call <= 4; ++call) {
+      FaultDisk disk;
+      const std::vector<std::string> told =
+          probe(disk, 3, faulty, {Fault::Kind::fails, call, "Read-only file system"});
+      CAPTURE(faulty, call);
+      CHECK_THAT(told[0],
+                 Contains("checkpoint.dir can't be used: rank " + std::to_string(faulty) + " on host ") &&
+                     Contains(": out") && Contains("Read-only file system"));
+      CHECK(told == std::vector<std::string>(3, told[0]));
+      const bool is_left = faulty == 0 ? call > 4 : call == 4;  // where it is the removal that fails
+      CHECK(disk.tree() ==
+            (is_left ? Tree{"out/", "out/checkpoints/", told[0].substr(told[0].find("out/"), 27)} : Tree{}));
+    }
+}
+
+TEST_CASE(
+    "a probe leaves nothing, whether its folder was there or not, nor what one that was killed has left") {
+  FaultDisk disk;
+  CHECK(probe(disk, 3, 0, {}) == std::vector<std::string>(3));
+  CHECK(disk.tree().empty());
+  put_file(disk, "out/checkpoints/other", "somebody's");
+  put_file(disk, probe_path("out/checkpoints", 1), "");
+  put_file(disk, probe_path("out/checkpoints", 7), "");
+  const std::string named_alike = "probe-00007.txt";
+  put_file(disk, "out/checkpoints/" + named_alike, "somebody's");
+  CHECK(probe(disk, 3, 0, {}) == std::vector<std::string>(3));
+  FaultFileSystem files(disk);
+  remove_debris(files, "out/checkpoints", [](const std::string&) {});
+  CHECK(disk.tree() ==
+        Tree{"out/", "out/checkpoints/", "out/checkpoints/other", "out/checkpoints/" + named_alike});
+}
+
+TEST_CASE("a file in the place of the checkpoints' folder is named") {
+  FaultDisk disk;
+  put_file(disk, "out/checkpoints", "no folder");
+  const std::vector<std::string> told = probe(disk, 2, 0, {});
+  CHECK_THAT(told[1],
+             Contains("rank 0 on host ") && Contains("out/checkpoints: can't make the folder: File exists"));
+}
+
+}  // namespace
+}  // namespace hpt::testing
