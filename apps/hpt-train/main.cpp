@@ -13,6 +13,7 @@
 #include <string>
 #include <system_error>
 
+#include "checkpoint_command.h"
 #include "comm/launch/world.h"
 #include "command_line.h"
 #include "core/error.h"
@@ -47,7 +48,8 @@ int run_command(int argc, char** argv) {
   std::function<int()> run;
   hpt::add_train_command(app, run);
   hpt::add_data_command(app, run);
-  for (const char* name : {"plan", "checkpoint", "generate", "bench"}) hpt::add_command_to_come(app, name);
+  hpt::add_checkpoint_command(app, run);
+  for (const char* name : {"plan", "generate", "bench"}) hpt::add_command_to_come(app, name);
   try {
     app.parse(argc, argv);
     hpt::refuse_options_of_training(app);

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <unordered_map>
 
 #include "core/box_runs.h"
 #include "core/hash.h"
@@ -16,14 +15,6 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 constexpr std::size_t kLongRun = std::size_t{64}
                                  << 10;  // bytes; shorter ones are read with what lies between
-
-using TensorsByName = std::unordered_map<std::string_view, const StoredTensor*>;
-
-TensorsByName by_name(const Manifest& manifest) {
-  TensorsByName tensors;
-  for (const StoredTensor& tensor : manifest.tensors) tensors[tensor.name] = &tensor;
-  return tensors;
-}
 
 Placed placed_in_memory(const StateTensor& tensor) {
   return {tensor.box.offset, tensor.value.shape};

@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <random>
 #include <set>
 
 #include "checkpoint/safetensors.h"
@@ -234,6 +235,17 @@ std::uint64_t Manifest::num_bytes() const {
   std::uint64_t sum = 0;
   for (const ShardFile& file : files) sum += file.bytes;
   return sum;
+}
+
+std::string new_checkpoint_id() {
+  std::random_device random;
+  return format("{:08x}{:08x}", random(), random());
+}
+
+TensorsByName by_name(const Manifest& manifest) {
+  TensorsByName tensors;
+  for (const StoredTensor& tensor : manifest.tensors) tensors[tensor.name] = &tensor;
+  return tensors;
 }
 
 std::string to_text(const Manifest& manifest) {

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/dtype.h"
@@ -58,6 +60,12 @@ struct Manifest {
 
   std::uint64_t num_bytes() const;  // of all shards
 };
+
+std::string new_checkpoint_id();  // drawn
+
+// Valid as long as the manifest.
+using TensorsByName = std::unordered_map<std::string_view, const StoredTensor*>;
+TensorsByName by_name(const Manifest& manifest);
 
 std::string to_text(const Manifest& manifest);
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <chrono>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -13,11 +12,6 @@
 
 namespace hpt {
 namespace {
-
-std::string new_id() {
-  std::random_device random;
-  return format("{:08x}{:08x}", random(), random());
-}
 
 std::string reason_of(const std::exception_ptr& failure) {
   try {
@@ -79,7 +73,7 @@ void Saver::open_folder() {
   if (world_.rank() == 0) {
     try {
       folder_ = begin_checkpoint(files_, plan_.root, point_.step);
-      id_ = new_id();
+      id_ = new_checkpoint_id();
       drawn = static_cast<std::int64_t>(std::stoull(id_, nullptr, 16));
     } catch (const Error&) {
       failure = std::current_exception();
@@ -172,11 +166,7 @@ Manifest Saver::manifest_of(const Votes& votes) const {
     if (boxes.empty()) continue;
     const ShardLayout layout =
         make_shard_layout(shard_name(rank), plan_.tensors, std::move(boxes), id_, point_.step);
-    for (std::size_t i = 0; i < layout.boxes.size(); ++i)
-      manifest.tensors[static_cast<std::size_t>(layout.boxes[i].tensor)].boxes.push_back(
-          {static_cast<int>(manifest.files.size()), layout.begins[i], layout.boxes[i].box});
-    manifest.files.push_back(
-        {layout.name, layout.bytes, votes.file_hash(rank), layout.header.size(), hash64(layout.header)});
+    add_shard(manifest, layout, votes.file_hash(rank));
   }
   return manifest;
 }

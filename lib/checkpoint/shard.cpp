@@ -115,4 +115,11 @@ WrittenShard write_shard(FileSystem& files, const std::string& folder, const Sha
   return written;
 }
 
+void add_shard(Manifest& manifest, const ShardLayout& layout, std::uint64_t hash) {
+  for (std::size_t i = 0; i < layout.boxes.size(); ++i)
+    manifest.tensors[static_cast<std::size_t>(layout.boxes[i].tensor)].boxes.push_back(
+        {static_cast<int>(manifest.files.size()), layout.begins[i], layout.boxes[i].box});
+  manifest.files.push_back({layout.name, layout.bytes, hash, layout.header.size(), hash64(layout.header)});
+}
+
 }  // namespace hpt

@@ -52,4 +52,7 @@ WrittenShard write_shard(FileSystem& files, const std::string& folder, const Sha
                          const std::vector<TensorKind>& tensors, const std::vector<ShardSource>& sources,
                          std::atomic<std::uint64_t>& progress);
 
+// Tells the manifest of a shard, whose boxes are of the manifest's tensors; `hash` is the file's.
+void add_shard(Manifest& manifest, const ShardLayout& layout, std::uint64_t hash);
+
 }  // namespace hpt

@@ -34,6 +34,7 @@ void verify_shard(FileSystem& files, const std::string& path, const ShardFile& s
     if (hash_of_file(*file, beat) != shard.hash)
       return found.faults.push_back(path + ": is damaged, or another checkpoint's: its checksum is wrong");
     found.num_bytes += shard.bytes;
+    ++found.num_files;
     if (read_header(*file, path).data_begin != shard.header_bytes)
       found.faults.push_back(path + ": its header is not as long as the manifest tells");
   } catch (const Error& error) {
@@ -48,6 +49,8 @@ Verification verify_checkpoint(FileSystem& files, const std::string& folder,
   Verification found;
   try {
     const Manifest manifest = read_manifest(files, folder);
+    found.num_bytes = files.open(folder + "/" + kManifestName)->size();
+    found.num_files = 1;
     for (const ShardFile& shard : manifest.files)
       verify_shard(files, folder + "/" + shard.name, shard, beat, found);
     for (const FolderEntry& entry : files.list(folder)) {

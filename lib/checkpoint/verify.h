@@ -13,7 +13,8 @@ namespace hpt {
 struct Verification {
   std::vector<std::string> faults;    // a line each, with the file's path; none: the checkpoint is whole
   std::vector<std::string> warnings;  // what lies beside it
-  std::uint64_t num_bytes = 0;        // that were read
+  std::uint64_t num_bytes = 0;        // that were read, of so many files, the manifest's too
+  int num_files = 0;
 };
 
 // Reads every byte. `beat` is called now and then.

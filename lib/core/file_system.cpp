@@ -216,4 +216,9 @@ std::string parent_of(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
+std::string without_last_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
 }  // namespace hpt

@@ -69,5 +69,6 @@ void make_folders(FileSystem& files, const std::string& path);
 std::string read_whole_file(FileSystem& files, const std::string& path, std::uint64_t most_bytes);
 
 std::string parent_of(const std::string& path);  // "." for a plain name
+std::string without_last_slashes(std::string path);
 
 }  // namespace hpt

@@ -1,0 +1,111 @@
+#include "checkpoint_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "checkpoint/checkpoint_folder.h"
+#include "checkpoint/find_checkpoint.h"
+#include "checkpoint/verify.h"
+#include "checkpoint_text.h"
+#include "command_line.h"
+#include "config/text.h"
+#include "core/error.h"
+
+namespace hpt {
+namespace {
+
+constexpr int kDifferent = 1;
+
+struct InspectRequest {
+  std::string path;
+  bool json = false;
+};
+
+int run_inspect(const InspectRequest& request) {
+  FileSystem& files = posix_file_system();
+  const FoundCheckpoint found = find_checkpoint(files, request.path);
+  const Manifest manifest = read_manifest(files, found.folder);
+  print(request.json ? inspection_json(found, manifest) : inspection_text(found, manifest));
+  return 0;
+}
+
+// With its line end where there is something to say.
+std::string choice_line(const FoundCheckpoint& found) {
+  const std::string text = choice_text(found);
+  return text.empty() ? "" : text + "\n";
+}
+
+int run_verify(const std::string& path) {
+  FileSystem& files = posix_file_system();
+  const FoundCheckpoint found = find_checkpoint(files, path);
+  print(choice_line(found));
+  const Verification verification = verify_checkpoint(files, found.folder, [] {});
+  for (const std::string& warning : verification.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+  if (!verification.faults.empty()) throw Error(ErrorKind::runtime, joined(verification.faults, "\n"));
+  print(format("whole: {} in {}\n", counted(verification.num_bytes, "byte"),
+               counted(verification.num_files, "file")));
+  return 0;
+}
+
+struct DiffRequest {
+  std::string first;
+  std::string second;
+};
+
+int run_diff(const DiffRequest& request) {
+  FileSystem& files = posix_file_system();
+  const auto open = [&](const std::string& path) {
+    const FoundCheckpoint found = find_checkpoint(files, path);
+    print(choice_line(found));
+    return OpenCheckpoint{found.folder, read_manifest(files, found.folder)};
+  };
+  const OpenCheckpoint first = open(request.first);
+  const OpenCheckpoint second = open(request.second);
+  const CheckpointDiff diff = diff_checkpoints(files, first, second);
+  print(diff_text(first, second, diff));
+  return diff.is_equal() ? 0 : kDifferent;
+}
+
+CLI::Option* add_checkpoint_path(CLI::App& command, const std::string& name, std::string& path) {
+  return require_path(command.add_option(name, path,
+                                         "A checkpoint's folder, or the run's: then its newest checkpoint"))
+      ->required();
+}
+
+void add_inspect(CLI::App& checkpoint, std::function<int()>& run) {
+  const auto request = std::make_shared<InspectRequest>();
+  CLI::App* command = checkpoint.add_subcommand("inspect", "Show what a checkpoint holds");
+  add_checkpoint_path(*command, "checkpoint", request->path);
+  command->add_flag("--json", request->json, "One line of JSON, with every tensor");
+  command->callback([&run, request] { run = [request] { return run_inspect(*request); }; });
+}
+
+void add_verify(CLI::App& checkpoint, std::function<int()>& run) {
+  const auto path = std::make_shared<std::string>();
+  CLI::App* command = checkpoint.add_subcommand("verify", "Read every byte of a checkpoint: is it whole?");
+  add_checkpoint_path(*command, "checkpoint", *path);
+  command->callback([&run, path] { run = [path] { return run_verify(*path); }; });
+}
+
+void add_diff(CLI::App& checkpoint, std::function<int()>& run) {
+  const auto request = std::make_shared<DiffRequest>();
+  CLI::App* command = checkpoint.add_subcommand(
+      "diff",
+      "Compare two checkpoints, written in whatever layouts; exit code 0 where they are equal, else 1");
+  add_checkpoint_path(*command, "first", request->first);
+  add_checkpoint_path(*command, "second", request->second);
+  command->callback([&run, request] { run = [request] { return run_diff(*request); }; });
+}
+
+}  // namespace
+
+void add_checkpoint_command(CLI::App& app, std::function<int()>& run) {
+  CLI::App* checkpoint = app.add_subcommand("checkpoint", "Work on saved runs");
+  checkpoint->require_subcommand(1);
+  add_inspect(*checkpoint, run);
+  add_verify(*checkpoint, run);
+  add_diff(*checkpoint, run);
+}
+
+}  // namespace hpt
