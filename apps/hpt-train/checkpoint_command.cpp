@@ -6,6 +6,7 @@
 
 #include "checkpoint/checkpoint_folder.h"
 #include "checkpoint/find_checkpoint.h"
+#include "checkpoint/hf_convert.h"
 #include "checkpoint/verify.h"
 #include "checkpoint_text.h"
 #include "command_line.h"
@@ -67,6 +68,32 @@ int run_diff(const DiffRequest& request) {
   return diff.is_equal() ? 0 : kDifferent;
 }
 
+struct ConvertRequest {
+  std::string from;
+  std::string out;
+  std::int64_t most_shard_bytes = kHfShardBytes;
+};
+
+std::string converted_line(const std::string& out, const Converted& made) {
+  return format("{}: {}, {} in {}\n", out, counted(made.num_tensors, "tensor"),
+                counted(made.num_bytes, "byte"), counted(made.num_files, "file"));
+}
+
+int run_export(const ConvertRequest& request) {
+  FileSystem& files = posix_file_system();
+  const FoundCheckpoint found = find_checkpoint(files, request.from);
+  const Converted made = export_hf(files, {found.folder, read_manifest(files, found.folder)}, request.out,
+                                   request.most_shard_bytes);
+  print(choice_line(found) + converted_line(request.out, made));
+  return 0;
+}
+
+int run_import(const ConvertRequest& request) {
+  const Converted made = import_hf(posix_file_system(), request.from, request.out);
+  print(converted_line(request.out, made));
+  return 0;
+}
+
 CLI::Option* add_checkpoint_path(CLI::App& command, const std::string& name, std::string& path) {
   return require_path(command.add_option(name, path,
                                          "A checkpoint's folder, or the run's: then its newest checkpoint"))
@@ -98,6 +125,28 @@ void add_diff(CLI::App& checkpoint, std::function<int()>& run) {
   command->callback([&run, request] { run = [request] { return run_diff(*request); }; });
 }
 
+void add_export(CLI::App& checkpoint, std::function<int()>& run) {
+  const auto request = std::make_shared<ConvertRequest>();
+  CLI::App* command = checkpoint.add_subcommand(
+      "export-hf",
+      "Make a folder of a checkpoint's weights that Hugging Face's transformers reads as a GPT-2");
+  add_checkpoint_path(*command, "checkpoint", request->from);
+  require_path(command->add_option("out", request->out, "The folder to make"))->required();
+  add_bytes(*command, "--max-shard-bytes", request->most_shard_bytes,
+            "Start another file where a tensor would make one larger than this (5G)");
+  command->callback([&run, request] { run = [request] { return run_export(*request); }; });
+}
+
+void add_import(CLI::App& checkpoint, std::function<int()>& run) {
+  const auto request = std::make_shared<ConvertRequest>();
+  CLI::App* command = checkpoint.add_subcommand(
+      "import-hf", "Make a checkpoint, for checkpoint.init_from, of a Hugging Face folder with a GPT-2");
+  require_path(command->add_option("folder", request->from, "With config.json and model.safetensors"))
+      ->required();
+  require_path(command->add_option("out", request->out, "The checkpoint's folder, to be made"))->required();
+  command->callback([&run, request] { run = [request] { return run_import(*request); }; });
+}
+
 }  // namespace
 
 void add_checkpoint_command(CLI::App& app, std::function<int()>& run) {
@@ -106,6 +155,8 @@ void add_checkpoint_command(CLI::App& app, std::function<int()>& run) {
   add_inspect(*checkpoint, run);
   add_verify(*checkpoint, run);
   add_diff(*checkpoint, run);
+  add_export(*checkpoint, run);
+  add_import(*checkpoint, run);
 }
 
 }  // namespace hpt

@@ -1,4 +1,4 @@
-// `hpt-train checkpoint inspect | verify | diff`: work on saved runs.
+// `hpt-train checkpoint inspect | verify | diff | export-hf | import-hf`: work on saved runs.
 #pragma once
 
 #include <CLI/CLI.hpp>

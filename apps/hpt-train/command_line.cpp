@@ -73,6 +73,18 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, int& value, i
   return command.add_option_function<std::string>(name, read, about)->type_name("N");
 }
 
+CLI::Option* add_bytes(CLI::App& command, const std::string& name, std::int64_t& value,
+                       const std::string& about) {
+  const auto read = [name, &value](const std::string& word) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 50;
+    const std::optional<WholeNumber> number = read_whole(word);
+    if (!number || *number < 1 || *number > kMost)
+      refuse(not_expected(name, word, "a number of bytes from 1 on (such as 500M, 5G or 4Gi)"));
+    value = static_cast<std::int64_t>(*number);
+  };
+  return command.add_option_function<std::string>(name, read, about)->type_name("BYTES");
+}
+
 CLI::Option* add_share(CLI::App& command, const std::string& name, double& value, const std::string& about) {
   const auto read = [name, &value](const std::string& word) {
     const RealRead number = read_real(word);

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 
 namespace hpt {
 
 // A whole number in [1, most], decimal, as in a config.
 CLI::Option* add_count(CLI::App& command, const std::string& name, int& value, int most,
+                       const std::string& about);
+// A number of bytes from 1 on, which may be written as a size (5G); `value` holds the default.
+CLI::Option* add_bytes(CLI::App& command, const std::string& name, std::int64_t& value,
                        const std::string& about);
 // A number between 0 and 1, neither of them, as in a config; `value` holds the default.
 CLI::Option* add_share(CLI::App& command, const std::string& name, double& value, const std::string& about);

@@ -23,9 +23,10 @@ struct NamedType {
   DType dtype;
   std::string_view name;
 };
+// Of one dtype's names the first is written.
 constexpr std::array kTypes = {NamedType{DType::f32, "F32"}, NamedType{DType::f64, "F64"},
                                NamedType{DType::i32, "I32"}, NamedType{DType::i64, "I64"},
-                               NamedType{DType::u8, "U8"}};
+                               NamedType{DType::u8, "U8"},   NamedType{DType::u8, "BOOL"}};
 
 std::uint64_t read_length(const char* bytes) {
   std::uint64_t length = 0;

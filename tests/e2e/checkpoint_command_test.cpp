@@ -191,7 +191,7 @@ TEST_CASE("what is no checkpoint, or a crafted one, is refused by its path in on
   }
   check_refused(run, {"diff", "out"}, "second is required");
   check_refused(run, {"diff", "nowhere", "out"}, "nowhere: is not there");
-  check_refused(run, {}, "checkpoint: a command must follow: inspect, verify, diff");
+  check_refused(run, {}, "checkpoint: a command must follow: inspect, verify, diff, export-hf, import-hf");
 
   const std::string path = run.folder() / (kStep6 + "/manifest.json");
   const std::string good = read_file(path);

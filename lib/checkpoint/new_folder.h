@@ -1,0 +1,34 @@
+// NewFolder: a folder that appears under its name when all of it is on the disk, or not at all. Until then it
+// is PATH.uncommitted.
+#pragma once
+
+#include <string>
+
+#include "core/file_system.h"
+
+namespace hpt {
+
+class NewFolder {
+ public:
+  // Errors of kind usage: something has the name already, or the folder can't be made.
+  NewFolder(FileSystem& files, const std::string& path);
+  // Without a commit takes away what was made.
+  ~NewFolder();
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  // Where its files are made, for now.
+  const std::string& path() const { return made_; }
+  // A whole file, brought to the disk.
+  void write(const std::string& name, const std::string& text);
+  // When it returns, the folder is there for good.
+  void commit();
+
+ private:
+  FileSystem& files_;
+  std::string path_;
+  std::string made_;
+  bool is_committed_ = false;
+};
+
+}  // namespace hpt
