@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <thread>
 #include <unordered_map>
 
@@ -62,11 +63,20 @@ void broadcast(std::vector<T>& values, ProcessGroup& world) {
   if (size > 0) world.broadcast({values.data(), DTypeOf<T>::value, {size}}, 0, {}).join();
 }
 
+// A folder that can't be looked at is a wrong setting.
+Choice refused_where_unreadable(const std::function<Choice()>& choice) {
+  try {
+    return choice();
+  } catch (const Error& error) {
+    throw Error(ErrorKind::usage, error.what());
+  }
+}
+
 // Rank 0's choice, on every rank.
 Choice agreed_choice(FileSystem& files, const RunConfig& config, const RankContext& rank) {
   std::vector<std::uint8_t> told;
   if (rank.rank == 0) {
-    const Choice choice = choose(files, config);
+    const Choice choice = refused_where_unreadable([&] { return choose(files, config); });
     told.push_back(choice.weights_only ? 1 : 0);
     told.insert(told.end(), choice.folder.begin(), choice.folder.end());
   }

@@ -293,8 +293,8 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
   FileSystem& files = posix_file_system();
   if (rank.rank == 0 && !taken) taken = std::make_unique<RunFolder>(config.run.dir);
   const DataIdentity data{blend_hash(config.data.train, train_data.fingerprint()), train_data.num_samples()};
-  const StartPoint start = find_start(plan, engine, files, data, rank);
   if (config.checkpoint.every > 0) require_writable(files, checkpoint_root(config), *rank.world);
+  const StartPoint start = find_start(plan, engine, files, data, rank);
   const auto folder = on_first_rank(rank, [&] {
     open_folder(*taken, config, start, files, log);
     return std::move(taken);

@@ -2,30 +2,13 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "e2e/small_run.h"
+#include "e2e/saved_run.h"
 
 namespace e2e {
 namespace {
 
 using Catch::Matchers::Contains;
 namespace fs = std::filesystem;
-
-std::string step_folder(const SmallRun& run, int step, const std::string& dir = "out") {
-  std::string digits = std::to_string(step);
-  digits.insert(0, 8 - digits.size(), '0');
-  return run.folder() / (dir + "/checkpoints/step-" + digits);
-}
-
-nlohmann::json manifest(const SmallRun& run, int step, const std::string& dir = "out") {
-  return nlohmann::json::parse(read_file(step_folder(run, step, dir) + "/manifest.json"));
-}
-
-std::map<std::string, std::string> hashes(const SmallRun& run, int step, const std::string& dir = "out") {
-  std::map<std::string, std::string> found;
-  const nlohmann::json whole = manifest(run, step, dir);
-  for (const nlohmann::json& tensor : whole["tensors"]) found[tensor["name"]] = tensor["hash"];
-  return found;
-}
 
 // Every second step saved, and all of them kept.
 SmallRun::Settings saving(SmallRun::Settings more = {}) {
