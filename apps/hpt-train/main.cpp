@@ -18,6 +18,7 @@
 #include "command_line.h"
 #include "core/error.h"
 #include "data_command.h"
+#include "generate_command.h"
 #include "train_command.h"
 
 namespace {
@@ -49,7 +50,8 @@ int run_command(int argc, char** argv) {
   hpt::add_train_command(app, run);
   hpt::add_data_command(app, run);
   hpt::add_checkpoint_command(app, run);
-  for (const char* name : {"plan", "generate", "bench"}) hpt::add_command_to_come(app, name);
+  hpt::add_generate_command(app, run);
+  for (const char* name : {"plan", "bench"}) hpt::add_command_to_come(app, name);
   try {
     app.parse(argc, argv);
     hpt::refuse_options_of_training(app);

@@ -15,4 +15,9 @@ void require_same(const std::string& what, std::uint64_t fingerprint, const Rank
        rank.rank, host_name(), what);
 }
 
+std::int64_t largest(std::int64_t value, ProcessGroup& world) {
+  world.all_reduce({&value, DType::i64, {1}}, ReduceOp::max, {}).join();
+  return value;
+}
+
 }  // namespace hpt

@@ -13,4 +13,7 @@ namespace hpt {
 // the rank, its host and `what` differs.
 void require_same(const std::string& what, std::uint64_t fingerprint, const RankContext& rank);
 
+// Called by all ranks: the largest of the ranks' values, on every rank.
+std::int64_t largest(std::int64_t value, ProcessGroup& world);
+
 }  // namespace hpt

@@ -5,6 +5,7 @@
 #include "config/run_config.h"
 #include "data/byte_tokenizer.h"
 #include "data/printable.h"
+#include "train/agree.h"
 
 namespace hpt {
 namespace {
@@ -26,7 +27,10 @@ std::string generate(const RunPlan& plan, RankEngine& engine) {
   std::vector<std::int32_t> tokens;
   byte_tokenizer::encode(eval.sample_prompt, tokens);
   const LoadMicroBatch load = [&tokens](const MicroBatch& into, std::int64_t) { load_end(tokens, into); };
-  for (std::int64_t draw = 0; draw < eval.sample_tokens; ++draw) {
+  const auto anyone_was_asked_to_stop = [&] {
+    return largest(stop_requested() ? 1 : 0, engine.mesh().world()) > 0;
+  };
+  for (std::int64_t draw = 0; draw < eval.sample_tokens && !anyone_was_asked_to_stop(); ++draw) {
     // The model sees the last seq_length tokens.
     const auto length = std::min(static_cast<std::int64_t>(tokens.size()), plan.spec.seq_length);
     const SampleDraw how{eval.sample_temperature, plan.spec.seed, static_cast<std::uint64_t>(draw)};

@@ -4,10 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "backend/timed.h"
 #include "checkpoint/probe.h"
 #include "comm/control/deadline.h"
-#include "comm/traced/traced_group.h"
 #include "config/load.h"
 #include "core/clock.h"
 #include "core/hash.h"
@@ -19,8 +17,7 @@
 #include "train/checkpointer.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
-#include "train/measured_rank.h"
-#include "train/rank_engine.h"
+#include "train/planned_engine.h"
 #include "train/resume.h"
 #include "train/step_reporter.h"
 #include "train/step_tracer.h"
@@ -39,13 +36,6 @@ LoaderOptions loader_options(const RunConfig& config, const std::vector<DataSour
   return options;
 }
 
-// The same on all ranks: the largest of the ranks' values.
-std::int64_t largest(std::int64_t value, ProcessGroup& world, const Stream& stream) {
-  const Tensor tensor{&value, DType::i64, {1}};
-  world.all_reduce(tensor, ReduceOp::max, stream).join();
-  return value;
-}
-
 void log_start(const RunPlan& plan, const RankEngine& engine, const Stream& stream, Log& log) {
   const ParallelSection& parallel = plan.config.parallel;
   log.info(format("{}: {} parameters; tp {} x pp {} x dp {}; {} of {} a step; {} a rank",
@@ -61,19 +51,6 @@ void log_start(const RunPlan& plan, const RankEngine& engine, const Stream& stre
       static_cast<double>(arenas.optimizer.capacity()) / 1e6,
       static_cast<double>(arenas.activations.capacity()) / 1e6,
       static_cast<double>(arenas.workspace.capacity()) / 1e6));
-}
-
-// Libraries load their code and make their kernels when they are first called: here, not in the first step.
-void warm_up(DType dtype, const Stream& stream) {
-  constexpr std::int64_t kSize = 768;  // large enough for a product that is packed first
-  Arena arena("warm-up", std::size_t{3} * kSize * kSize * sizeof(double), host_memory());
-  const Tensor x = arena.allocate(dtype, {kSize, kSize});
-  const Tensor y = arena.allocate(dtype, {kSize, kSize});
-  const Tensor weight = arena.allocate(dtype, {kSize, kSize});
-  const GemmOps& gemm = cpu_backend().gemm;
-  gemm.forward(stream, y, x, weight, Tensor{});
-  gemm.backward_input(stream, x, y, weight, Accumulate::no);
-  gemm.backward_weight(stream, weight, y, x);
 }
 
 // What the process has taken beyond its start, beside what was planned for its rank. Ranks that are threads
@@ -135,9 +112,7 @@ class Loop {
 
  private:
   // Between steps; during one the step's sums tell.
-  bool anyone_was_asked_to_stop() {
-    return largest(stop_requested() ? 1 : 0, engine_.mesh().world(), {}) > 0;
-  }
+  bool anyone_was_asked_to_stop() { return largest(stop_requested() ? 1 : 0, engine_.mesh().world()) > 0; }
 
   [[noreturn]] void save_and_stop(std::int64_t step) {
     checkpointer_.save_now(step);
@@ -203,38 +178,6 @@ class Loop {
   LoadMicroBatch load_ = [this](const MicroBatch& into, std::int64_t first) { data_.load(into, first); };
 };
 
-// What libraries keep shows beside a small plan only: some 30 MB at the most seen.
-std::size_t level_before(const MemoryNeeds& needs) {
-  constexpr std::size_t kSmall = std::size_t{1} << 30;
-  if (needs.arenas() < kSmall) give_back_large_blocks();
-  return resident_bytes();
-}
-
-// What RankContext::kept keeps: the engine and what it refers to. Where steps are traced, its groups and ops
-// tell what they do; else none of that is there.
-struct PlannedEngine {
-  PlannedEngine(const RunConfig& config, const RankContext& rank, const Stream& stream)
-      : plan(make_run_plan(config)),
-        needs(measure_rank(plan, rank.rank, cpu_backend(), stream).memory),
-        level(level_before(needs)),
-        traced_world(config.log.trace_steps.empty() ? nullptr : make_traced_world(*rank.world)),
-        engine(plan, traced_world ? *traced_world : *rank.world,
-               traced_world ? timed_cpu_backend() : cpu_backend(), stream,
-               make_arenas(needs, cpu_backend())) {}
-
-  RunPlan plan;
-  MemoryNeeds needs;
-  std::size_t level;  // bytes that the process held before it took them
-  std::unique_ptr<ProcessGroup> traced_world;
-  RankEngine engine;
-};
-
-void refuse_unsupported(const RunConfig& config) {
-  std::string message;
-  for (const std::string& fault : not_yet_supported(config)) message += (message.empty() ? "" : "\n") + fault;
-  if (!message.empty()) throw Error(ErrorKind::usage, message);
-}
-
 // Waits until rank 0 has done what only it does; a fault of it ends all.
 template <typename Make>
 auto on_first_rank(const RankContext& rank, Make make) -> decltype(make()) {
@@ -281,11 +224,7 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
     require_same("data.valid", valid_data->fingerprint(), rank);
     evaluator.emplace(config, std::move(valid_data));
   }
-  const Stream stream{threads_of(config, rank.cores_on_host, rank.ranks_on_host), nullptr};
-  rank.world->status().enter(RunPhase::plan, 0);
-  warm_up(dtype_of(config.run.precision), stream);
-  const auto planned = std::make_shared<PlannedEngine>(config, rank, stream);
-  rank.kept = planned;
+  const std::shared_ptr<PlannedEngine> planned = plan_engine(config, rank);
   const RunPlan& plan = planned->plan;
   RankEngine& engine = planned->engine;
   rank.world->barrier();  // nothing is written before every rank has found its input and its memory
@@ -302,10 +241,10 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
   if (folder) log.also_to(folder->path("log.txt"));
   for (const std::string& line : start.told) log.info(line);
   const std::int64_t memory =
-      largest(static_cast<std::int64_t>(engine.arenas().planned_bytes()), *rank.world, stream);
+      largest(static_cast<std::int64_t>(engine.arenas().planned_bytes()), *rank.world);
   std::unique_ptr<StepReporter> reporter;
   if (folder) {
-    log_start(plan, engine, stream, log);
+    log_start(plan, engine, planned->stream, log);
     reporter = std::make_unique<StepReporter>(plan, *folder, log, memory);
   }
   StepTracer tracer(config, engine, folder.get(), log);

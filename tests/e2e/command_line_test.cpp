@@ -37,7 +37,6 @@ TEST_CASE("the number of local ranks is decimal, as in a config") {
 
 TEST_CASE("what is known but not built yet is refused by its name") {
   check_wrong_words({"plan", "--config", "a", "--cluster", "b"}, "plan is not supported yet");
-  check_wrong_words({"generate", "--checkpoint", "a", "--prompt", "b"}, "generate is not supported yet");
   check_wrong_words({"bench"}, "bench is not supported yet");
 }
 

@@ -1,0 +1,38 @@
+// All ranks take one checkpoint, written in whatever layout: each reads what it holds, and together they
+// prove that it is what was saved.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.h"
+#include "comm/launch/world.h"
+#include "core/file_system.h"
+#include "train/rank_engine.h"
+
+namespace hpt {
+
+struct CheckpointSource {
+  std::string folder;         // "": none
+  bool weights_only = false;  // without what an optimizer keeps
+  std::string others;         // where there may be other checkpoints, for the message of a refusal
+  std::string advice;         // what to do with one: "go on from one with --resume"; its path follows
+};
+
+// Called by all ranks: rank 0's text, on every rank.
+std::string broadcast_text(const std::string& text, ProcessGroup& world);
+
+// Called by all ranks. Error of kind usage, with those that are whole, where the manifest is damaged, or a
+// host sees another one than rank 0 for half a minute: on a network's disk a file may come a while later.
+Manifest read_agreed_manifest(FileSystem& files, const CheckpointSource& source, const RankContext& rank);
+
+// Called by all ranks: fills the engine's state, or its parameters alone. Errors of kind usage, the same on
+// all ranks: a tensor that does not fit; a damaged file, by its name, with the checkpoints that are whole.
+void load_state(const RunPlan& plan, RankEngine& engine, FileSystem& files, const CheckpointSource& source,
+                const Manifest& manifest, const RankContext& rank);
+
+// "step-00000002, step-00000004", or "none".
+std::string listed_steps(const std::vector<std::int64_t>& steps);
+
+}  // namespace hpt
