@@ -20,7 +20,8 @@ const std::string kRoot = "out/checkpoints";
 // A run that has saved after step 2 and is to save after step 4, and what it should have then.
 class Stage {
  public:
-  explicit Stage(const SmallLayout& layout) : plan_(make_run_plan(saving_config(layout))) {
+  explicit Stage(const SmallLayout& layout, std::int64_t keep = 1)
+      : plan_(make_run_plan(kept(saving_config(layout), keep))) {
     run_ranks(world_size(), [&](ProcessGroup& world) {
       FaultFileSystem files(disk_);
       SavingRank rank(plan_, world, files);
@@ -44,6 +45,7 @@ class Stage {
   }
 
   const RunPlan& plan() const { return plan_; }
+  std::string name() const { return format("{} ranks, keep {}", world_size(), plan_.config.checkpoint.keep); }
   int world_size() const { return plan_.mesh.world_size(); }
   const FaultDisk& saved() const { return *saved_; }
 
@@ -65,7 +67,8 @@ class Stage {
       rank.save();
     });
     CHECK(hashes_of(files, committed_path(kRoot, newest + 2)) == calm_.at(newest + 2));
-    CHECK(files.list(kRoot).size() == 1);
+    CHECK(files.list(kRoot).size() ==
+          (plan_.config.checkpoint.keep == 1 ? 1 : committed_steps(files, kRoot).size()));
   }
 
   // As a run begins.
@@ -75,6 +78,11 @@ class Stage {
   }
 
  private:
+  static RunConfig kept(RunConfig config, std::int64_t keep) {
+    config.checkpoint.keep = keep;
+    return config;
+  }
+
   RunPlan plan_;
   FaultDisk disk_;
   std::unique_ptr<FaultDisk> saved_;
@@ -88,6 +96,14 @@ struct Saved {
   int num_committed = 0;          // ranks whose save returned
   std::vector<RankFailure> failures;
 };
+
+// With old ones that go, whose removal brings the new one's name to the disk too, and without.
+std::vector<std::unique_ptr<Stage>> all_stages() {
+  std::vector<std::unique_ptr<Stage>> stages;
+  for (const SmallLayout& layout : kSavingLayouts) stages.push_back(std::make_unique<Stage>(layout));
+  stages.push_back(std::make_unique<Stage>(kSavingLayouts[0], 9));
+  return stages;
+}
 
 enum class From { debris, save };  // where calls begin to count
 
@@ -134,15 +150,15 @@ std::vector<int> faulty_ranks(const Stage& stage) {
 
 TEST_CASE("power that is lost at any call of a save, on any rank, loses no committed checkpoint") {
   int num_losses = 0;
-  for (const SmallLayout& layout : kSavingLayouts) {
-    const Stage stage(layout);
+  for (const auto& made : all_stages()) {
+    const Stage& stage = *made;
     for (const int faulty : faulty_ranks(stage))
       for (int call = 1;; ++call) {
         FaultDisk disk(stage.saved());
         const Saved saved = save_with(stage, disk, faulty, {Fault::Kind::power_loss, call}, From::debris);
         // The power goes right after rank 0 has told, at the latest.
         const bool is_told = saved.num_committed == stage.world_size();
-        CAPTURE(name_of(layout), faulty, call);
+        CAPTURE(stage.name(), faulty, call);
         REQUIRE(saved.was_hit != is_told);
         for (const Loss loss : {Loss::all, Loss::data, Loss::half_of_data}) {
           CAPTURE(name_of(loss));
