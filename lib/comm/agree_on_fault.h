@@ -18,4 +18,8 @@ class AgreedError : public Error {
 // all of them, as an AgreedError; of kind runtime with that rank and its host in front.
 void agree_on_fault(ErrorKind kind, const std::string& fault, ProcessGroup& world);
 
+// Called by all ranks: the text of the rank with the largest weight, the lowest one of several; empty where
+// all weights are 0. Weights are not negative.
+std::string heaviest_text(std::int64_t weight, const std::string& text, ProcessGroup& world);
+
 }  // namespace hpt

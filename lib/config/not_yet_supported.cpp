@@ -30,8 +30,6 @@ const std::vector<Limit>& limits() {
          return c.run.precision == Precision::bf16 || c.run.precision == Precision::fp16;
        },
        "fp32 and fp64", [](RunConfig& c) { c.run.precision = Precision::fp32; }},
-      {"run.check_replicas_every", [](const RunConfig& c) { return c.run.check_replicas_every > 0; }, "0",
-       [](RunConfig& c) { c.run.check_replicas_every = 0; }},
       {"model.family", [](const RunConfig& c) { return c.model.family != Family::gpt; }, "gpt",
        [](RunConfig& c) { c.model.family = Family::gpt; }},
       {"parallel.cp", [](const RunConfig& c) { return c.parallel.cp > 1; }, "1",
@@ -44,9 +42,6 @@ const std::vector<Limit>& limits() {
        [](RunConfig& c) { c.parallel.zero = 0; }},
       {"parallel.recompute", [](const RunConfig& c) { return c.parallel.recompute != Recompute::none; },
        "none", [](RunConfig& c) { c.parallel.recompute = Recompute::none; }},
-      {"log.straggler_factor",
-       [](const RunConfig& c) { return c.log.straggler_factor != LogSection{}.straggler_factor; }, "1.5",
-       [](RunConfig& c) { c.log.straggler_factor = LogSection{}.straggler_factor; }},
   };
   return all;
 }

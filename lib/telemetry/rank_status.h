@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/clock.h"
+
 namespace hpt {
 
 enum class RunPhase : std::uint32_t { start_up, data, plan, memory, step, evaluation, sampling, save, end };
@@ -77,6 +79,7 @@ struct alignas(64) RankStatus {
   SharedText<24> op;
   SharedText<24> group;
   std::atomic<double> deadline_s{0};  // longest wait; 0: not set
+  std::atomic<double> waited_s{0};    // in all waits that are over
   // Of a rank on another host, as seen there: its ProcessState, and how long it lacked a processor.
   std::atomic<std::uint32_t> process{0};
   std::atomic<double> starved_s{0};
@@ -106,18 +109,24 @@ struct alignas(64) RankStatus {
   }
 };
 
-// Shows a rank's wait for as long as it lasts.
+// Shows a rank's wait for as long as it lasts, and counts its time.
 class ShownWait {
  public:
-  ShownWait(RankStatus& status, std::string_view op, std::string_view group) : status_(status) {
+  ShownWait(RankStatus& status, std::string_view op, std::string_view group)
+      : status_(status), begin_s_(seconds_now()) {
     status_.begin_wait(op, group);
   }
-  ~ShownWait() { status_.end_wait(); }
+  ~ShownWait() {
+    const double waited = status_.waited_s.load(std::memory_order_relaxed) + seconds_now() - begin_s_;
+    status_.waited_s.store(waited, std::memory_order_relaxed);
+    status_.end_wait();
+  }
   ShownWait(const ShownWait&) = delete;
   ShownWait& operator=(const ShownWait&) = delete;
 
  private:
   RankStatus& status_;
+  double begin_s_;
 };
 
 static_assert(std::atomic<double>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "comm/launch/world.h"
 
@@ -15,5 +16,7 @@ void require_same(const std::string& what, std::uint64_t fingerprint, const Rank
 
 // Called by all ranks: the largest of the ranks' values, on every rank.
 std::int64_t largest(std::int64_t value, ProcessGroup& world);
+// Called by all ranks: the host of each.
+std::vector<std::string> hosts_of(ProcessGroup& world);
 
 }  // namespace hpt

@@ -10,7 +10,6 @@
 namespace hpt {
 namespace {
 
-constexpr std::int64_t kLossEntry = 0;
 constexpr std::int64_t kStopEntry = 1;
 constexpr std::int64_t kSaveEntry = 2;
 constexpr std::int64_t kFirstNormEntry = 3;
@@ -119,12 +118,11 @@ StepOutcome RankEngine::train_step(const StepInput& input, const LoadMicroBatch&
   outcome.loss = sums_host_[kLossEntry] / static_cast<double>(input.num_predicted);
   outcome.stop = sums_host_[kStopEntry] > 0;
   outcome.save_part_done = sums_host_[kSaveEntry] == mesh_.world().size();
-  if (!std::isfinite(outcome.loss)) throw RefusedStep(format("step {}: the loss is not finite", input.step));
+  if (!std::isfinite(outcome.loss)) refuse(input, load, "the loss is not finite");
   if (const auto name = norm_.first_not_finite(entries))
-    throw RefusedStep(format("step {}: the gradient of {} is not finite", input.step, *name));
+    refuse(input, load, format("the gradient of {} is not finite", *name));
   outcome.grad_norm = norm_.norm(entries);
-  if (!std::isfinite(outcome.grad_norm))
-    throw RefusedStep(format("step {}: the norm of all gradients is not finite", input.step));
+  if (!std::isfinite(outcome.grad_norm)) refuse(input, load, "the norm of all gradients is not finite");
   status.act("optimizer", -1);
   optimizer_.apply(stream_, input.step, input.lr,
                    clip_scale(outcome.grad_norm, plan_.config.optimizer.clip_norm));

@@ -93,9 +93,17 @@ class RankEngine {
   void init_parameters();
   PipelineRun run_of(Mode mode, std::int64_t first_ordinal, const LoadMicroBatch& load);
   const ActionList& list_of(const PipelineSchedule& schedule) const;
+  // On the way to a RefusedStep, on all ranks: which rank, stage and tensor it comes from.
+  [[noreturn]] void refuse(const StepInput& input, const LoadMicroBatch& load, const std::string& what);
+  std::string first_not_finite_state();
+  std::string first_not_finite_gradient();
+  bool is_finite(const Tensor& tensor);
+  void compute_unreduced(const StepInput& input, const LoadMicroBatch& load);
   void cast_votes(const StepVotes& votes);
   // Completes the sums over the world and brings them to sums_host_.
   void complete_sums();
+
+  static constexpr std::int64_t kLossEntry = 0;  // of sums_
 
   const RunPlan& plan_;
   const Backend& backend_;

@@ -17,10 +17,17 @@
 #include "train/checkpointer.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
+<<<<<<< HEAD
 #include "train/planned_engine.h"
+=======
+#include "train/measured_rank.h"
+#include "train/rank_engine.h"
+#include "train/replica_check.h"
+>>>>>>> c95097c (Name the rank, stage and tensor of a number that is not finite, compare replicas, and name stragglers)
 #include "train/resume.h"
 #include "train/step_reporter.h"
 #include "train/step_tracer.h"
+#include "train/straggler_watch.h"
 
 namespace hpt {
 namespace {
@@ -83,12 +90,14 @@ auto named_with(std::int64_t step, Work work) -> decltype(work()) {
 class Loop {
  public:
   Loop(const RunPlan& plan, RankEngine& engine, const MicroBatchLoader& train_data,
-       const Evaluator* evaluator, Checkpointer& checkpointer, StepReporter* reporter, StepTracer& tracer)
+       const Evaluator* evaluator, Checkpointer& checkpointer, StragglerWatch& stragglers,
+       StepReporter* reporter, StepTracer& tracer)
       : plan_(plan),
         engine_(engine),
         data_(train_data),
         evaluator_(evaluator),
         checkpointer_(checkpointer),
+        stragglers_(stragglers),
         reporter_(reporter),
         tracer_(tracer) {}
 
@@ -96,10 +105,13 @@ class Loop {
     const std::int64_t last = plan_.config.run.steps;
     if (steps_done < last && anyone_was_asked_to_stop()) save_and_stop(steps_done);
     if (reporter_ != nullptr) reporter_->start_clock(steps_done);
+    stragglers_.start();
     RankStatus& status = engine_.mesh().world().status();
     for (std::int64_t step = steps_done + 1; step <= last; ++step) {
       status.enter(RunPhase::step, step);
       bool stop = named_with(step, [&] { return train_step(step); });
+      look_for_stragglers(step, steps_done);
+      if (is_compared(step)) compare_replicas(step);
       if (checkpointer_.is_due(step)) checkpointer_.save(step);
       if (stop && step < last) save_and_stop(step);
       if (!is_evaluated(step)) continue;
@@ -113,6 +125,24 @@ class Loop {
  private:
   // Between steps; during one the step's sums tell.
   bool anyone_was_asked_to_stop() { return largest(stop_requested() ? 1 : 0, engine_.mesh().world()) > 0; }
+
+  void look_for_stragglers(std::int64_t step, std::int64_t steps_before) {
+    const std::int64_t every = plan_.config.log.every;
+    if (every > 0 && step % every == 0) stragglers_.look(step, std::min(every, step - steps_before));
+  }
+
+  // Every so many steps, and before what would be saved.
+  bool is_compared(std::int64_t step) const {
+    const std::int64_t every = plan_.config.run.check_replicas_every;
+    return every > 0 && (step % every == 0 || checkpointer_.is_due(step));
+  }
+
+  void compare_replicas(std::int64_t step) {
+    engine_.mesh().world().status().act("comparing replicas", -1);
+    if (const std::string fault = find_replica_fault(plan_, engine_); !fault.empty())
+      throw AgreedError(ErrorKind::runtime,
+                        format("step {}: {}; go on from a checkpoint of before", step, fault));
+  }
 
   [[noreturn]] void save_and_stop(std::int64_t step) {
     checkpointer_.save_now(step);
@@ -170,6 +200,7 @@ class Loop {
   const MicroBatchLoader& data_;
   const Evaluator* evaluator_;
   Checkpointer& checkpointer_;
+  StragglerWatch& stragglers_;
   StepReporter* reporter_;
   StepTracer& tracer_;
   std::function<StepVotes()> votes_ = [this] {
@@ -249,7 +280,9 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
   }
   StepTracer tracer(config, engine, folder.get(), log);
   Checkpointer checkpointer(plan, engine, files, data, log, start.is_resumed ? start.step : -1);
-  Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, checkpointer, reporter.get(), tracer)
+  StragglerWatch stragglers(config.log.straggler_factor, stream.threads, rank, log);
+  Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, checkpointer, stragglers, reporter.get(),
+       tracer)
       .run(start.step);
   if (folder) log_memory(engine, rank, planned->level, log);
   rank.world->status().enter(RunPhase::sampling, config.run.steps);

@@ -9,7 +9,6 @@ namespace e2e {
 namespace {
 
 using Catch::Matchers::Contains;
-namespace fs = std::filesystem;
 
 // A cluster for the length of a test. Commands run where its variables are set.
 class Slurm {

@@ -10,12 +10,9 @@ namespace {
 
 // Keys with a value that this version can't run.
 const std::vector<std::pair<std::string, std::string>> kBeyond = {
-    {"run.device", "cuda"},         {"run.precision", "bf16"},
-    {"run.precision", "fp16"},      {"run.check_replicas_every", "1"},
-    {"model.family", "bloom"},      {"parallel.cp", "2"},
-    {"parallel.schedule", "zb-h1"}, {"parallel.zero", "1"},
-    {"parallel.recompute", "full"}, {"parallel.sequence_parallel", "true"},
-    {"log.straggler_factor", "2"}};
+    {"run.device", "cuda"},    {"run.precision", "bf16"},      {"run.precision", "fp16"},
+    {"model.family", "bloom"}, {"parallel.cp", "2"},           {"parallel.schedule", "zb-h1"},
+    {"parallel.zero", "1"},    {"parallel.recompute", "full"}, {"parallel.sequence_parallel", "true"}};
 
 // Keys of which the program reads every value.
 const std::set<std::string> kRead = {"run.name",
@@ -24,6 +21,7 @@ const std::set<std::string> kRead = {"run.name",
                                      "run.steps",
                                      "run.threads",
                                      "run.watchdog_s",
+                                     "run.check_replicas_every",
                                      "model.layers",
                                      "model.hidden",
                                      "model.heads",
@@ -66,6 +64,7 @@ const std::set<std::string> kRead = {"run.name",
                                      "checkpoint.async",
                                      "checkpoint.init_from",
                                      "log.every",
+                                     "log.straggler_factor",
                                      "log.tensorboard",
                                      "log.trace_steps"};
 

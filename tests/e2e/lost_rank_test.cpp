@@ -164,3 +164,32 @@ TEST_CASE("a run that is suspended as a whole goes on later, though it took long
   CHECK(outcome.count_err_lines("stopped by a signal; saved in") == 1);
   CHECK(outcome.count_own_err_lines() == 1);
 }
+
+TEST_CASE("a rank that is slow but not dead is named with its host, and the losses stay the same") {
+  const SmallRun::Settings settings = {"parallel.dp=2", "run.steps=60", "eval.every=0", "log.every=5",
+                                       "batch.global=64"};
+  const SmallRun undisturbed;
+  REQUIRE(undisturbed.train(Ranks::threads, 2, settings).exit_code == 0);
+  const SmallRun run;
+  Process process(run.command(Ranks::processes, 2, settings));
+  REQUIRE(wait_for_step(run, process));
+  const std::vector<pid_t> ranks = children_of(process.pid());
+  REQUIRE(ranks.size() == 2);
+  while (process.running()) {  // four fifths of its time are taken
+    kill(ranks[1], SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    kill(ranks[1], SIGCONT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  const Outcome outcome = process.wait();
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.count_err_lines(": rank 1 on host ") >= 1);
+  CHECK(outcome.count_err_lines(" holds up the others") >= 1);
+  const auto losses = [](const SmallRun& of) {
+    std::vector<double> found;
+    for (const nlohmann::json& line : of.metrics()) found.push_back(line["loss"]);
+    return found;
+  };
+  CHECK(losses(run) == losses(undisturbed));
+}

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "core/host.h"
 #include "support/ranks.h"
 #include "train/layout_run.h"
 #include "train/measured_rank.h"
@@ -42,14 +43,34 @@ void spoil(const RankEngine& engine) {
   fail(ErrorKind::runtime, "this rank holds no norm");
 }
 
-// What each rank threw in step 2, which the spoiled one began with a NaN; no rank's parameters may change.
-std::vector<std::string> reasons_of(const RunConfig& config, int spoiled) {
+// Products that go wrong on the ranks, which are threads, that say so.
+thread_local bool spoils_products = false;
+
+void backward_weight_with_nan(const Stream& stream, const Tensor& d_weight, const Tensor& dy,
+                              const Tensor& x) {
+  cpu_backend().gemm.backward_weight(stream, d_weight, dy, x);
+  if (spoils_products) d_weight.as<double>()[0] = std::numeric_limits<double>::quiet_NaN();
+}
+
+void forward_with_nan(const Stream& stream, const Tensor& y, const Tensor& x, const Tensor& weight,
+                      const Tensor& bias) {
+  cpu_backend().gemm.forward(stream, y, x, weight, bias);
+  if (spoils_products) y.as<double>()[0] = std::numeric_limits<double>::quiet_NaN();
+}
+
+enum class Spoiled { parameter, gradient, forward };
+
+// What each rank threw in step 2, in which the spoiled one had a NaN; no rank's parameters may change.
+std::vector<std::string> reasons_of(const RunConfig& config, int spoiled, Spoiled what = Spoiled::parameter) {
+  Backend backend = cpu_backend();
+  if (what == Spoiled::gradient) backend.gemm.backward_weight = backward_weight_with_nan;
+  if (what == Spoiled::forward) backend.gemm.forward = forward_with_nan;
   const RunPlan plan = make_run_plan(config);
   const MadeUpData data{config.model.seq_length, config.model.vocab_size, true};
   std::vector<std::string> reasons(static_cast<std::size_t>(plan.mesh.world_size()));
   run_ranks(plan.mesh.world_size(), [&](ProcessGroup& world) {
     const Stream stream;
-    RankEngine engine(plan, world, cpu_backend(), stream,
+    RankEngine engine(plan, world, backend, stream,
                       measured_arenas(plan, world.rank(), cpu_backend(), stream));
     const auto step = [&](std::int64_t number) {
       StepInput input;
@@ -60,7 +81,8 @@ std::vector<std::string> reasons_of(const RunConfig& config, int spoiled) {
       engine.train_step(input, [&](const MicroBatch& into, std::int64_t first) { data.load(into, first); });
     };
     step(1);
-    if (world.rank() == spoiled) spoil(engine);
+    if (world.rank() == spoiled && what == Spoiled::parameter) spoil(engine);
+    spoils_products = world.rank() == spoiled;
     const std::string before = bytes_of(engine);
     try {
       step(2);
@@ -73,6 +95,35 @@ std::vector<std::string> reasons_of(const RunConfig& config, int spoiled) {
   return reasons;
 }
 
+// tp varies fastest, then pp.
+std::string place_of(const Degrees& degrees, int rank) {
+  return format("rank {} (stage {}) on host {}", rank, rank / degrees.tp % degrees.pp, host_name());
+}
+
+TEST_CASE("a gradient that is not finite on one rank is told with that rank, its stage and the tensor") {
+  for (const Degrees degrees : {Degrees{1, 2, 1}, Degrees{1, 1, 3}, Degrees{1, 2, 2}})
+    for (int spoiled = 0; spoiled < degrees.pp * degrees.dp; ++spoiled) {
+      const std::vector<std::string> reasons = reasons_of(config_of(degrees), spoiled, Spoiled::gradient);
+      CAPTURE(degrees.pp, degrees.dp, spoiled, reasons);
+      // Every product of it is spoiled: told is the first that a backward pass comes to.
+      const bool is_last = spoiled % degrees.pp == degrees.pp - 1;
+      const std::string first = degrees.pp == 1 ? "the head's table" : is_last ? "blocks.3" : "blocks.1";
+      CHECK(reasons.front().find(place_of(degrees, spoiled) + ": its own part of the gradient of " + first) !=
+            std::string::npos);
+      CHECK(std::count(reasons.begin(), reasons.end(), reasons.front()) == std::ssize(reasons));
+    }
+}
+
+TEST_CASE("a forward pass that is not finite is told with the rank that has the loss of its samples") {
+  for (int spoiled = 0; spoiled < 4; ++spoiled) {
+    const Degrees degrees{1, 2, 2};
+    const std::vector<std::string> reasons = reasons_of(config_of(degrees), spoiled, Spoiled::forward);
+    CAPTURE(spoiled, reasons);
+    CHECK(reasons.front().find("the loss is not finite; " + place_of(degrees, spoiled / 2 * 2 + 1) +
+                               ": the loss of its own samples") != std::string::npos);
+  }
+}
+
 TEST_CASE("a NaN on any one rank stops all ranks in the same step, for one reason, before a weight changes") {
   for (const Degrees degrees : {Degrees{2, 1, 1}, Degrees{1, 2, 1}, Degrees{1, 1, 2}, Degrees{2, 2, 2}}) {
     const int world = degrees.tp * degrees.pp * degrees.dp;
@@ -80,7 +131,9 @@ TEST_CASE("a NaN on any one rank stops all ranks in the same step, for one reaso
       const std::vector<std::string> reasons = reasons_of(config_of(degrees), spoiled);
       CAPTURE(degrees.tp, degrees.pp, degrees.dp, spoiled, reasons);
       CHECK(reasons.front().find("step 2: ") == 0);
-      CHECK(reasons.front().find("not finite") != std::string::npos);
+      CHECK(reasons.front().find("not finite; " + place_of(degrees, spoiled) + ": its ") !=
+            std::string::npos);
+      CHECK(reasons.front().find(".weight is not finite before the step") != std::string::npos);
       CHECK(std::all_of(reasons.begin(), reasons.end(),
                         [&](const std::string& reason) { return reason == reasons.front(); }));
     }
