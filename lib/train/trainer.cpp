@@ -17,13 +17,8 @@
 #include "train/checkpointer.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
-<<<<<<< HEAD
 #include "train/planned_engine.h"
-=======
-#include "train/measured_rank.h"
-#include "train/rank_engine.h"
 #include "train/replica_check.h"
->>>>>>> c95097c (Name the rank, stage and tensor of a number that is not finite, compare replicas, and name stragglers)
 #include "train/resume.h"
 #include "train/step_reporter.h"
 #include "train/step_tracer.h"
@@ -280,7 +275,7 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
   }
   StepTracer tracer(config, engine, folder.get(), log);
   Checkpointer checkpointer(plan, engine, files, data, log, start.is_resumed ? start.step : -1);
-  StragglerWatch stragglers(config.log.straggler_factor, stream.threads, rank, log);
+  StragglerWatch stragglers(config.log.straggler_factor, planned->stream.threads, rank, log);
   Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, checkpointer, stragglers, reporter.get(),
        tracer)
       .run(start.step);
