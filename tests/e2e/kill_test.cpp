@@ -206,8 +206,8 @@ TEST_CASE(
     Process process(command);
     if (!draws.one_in(4)) wait_for_own_step(process);  // else while it starts, most likely
     std::this_thread::sleep_for(std::chrono::milliseconds(draws.between(0, 600)));
-    const std::vector<pid_t> ranks = children_of(process.pid());
-    const bool strikes = process.running() && ranks.size() == 4;
+    const std::vector<pid_t> ranks = process.running() ? children_of(process.pid()) : std::vector<pid_t>();
+    const bool strikes = ranks.size() == 4;
     if (strikes) kill(ranks[draws.below(4)], SIGKILL);
     struck += strikes ? 1 : 0;
     if (!strikes) process.send(SIGKILL);
