@@ -25,8 +25,8 @@ Converted export_hf(FileSystem& files, const OpenCheckpoint& checkpoint, const s
                     std::int64_t most_shard_bytes);
 
 // `out` becomes a checkpoint of step 0 with weights alone, for checkpoint.init_from; about 1 GiB of them in
-// memory at a time. Errors of kind usage: `out` is there, or `folder` is no GPT-2 that this version can run:
+// memory at a time. Errors of kind usage: `out` is there, or `from` is no GPT-2 that this version can run:
 // what is missing, of another shape, or not known is named.
-Converted import_hf(FileSystem& files, const std::string& folder, const std::string& out);
+Converted import_hf(FileSystem& files, const std::string& from, const std::string& out);
 
 }  // namespace hpt

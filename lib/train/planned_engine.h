@@ -13,8 +13,8 @@ namespace hpt {
 
 // Where steps are traced, its groups and ops tell what they do; else none of that is there.
 struct PlannedEngine {
-  // References outlive it; `stream` is copied.
-  PlannedEngine(const RunConfig& config, const RankContext& rank, const Stream& stream);
+  // References outlive it; `on` is copied.
+  PlannedEngine(const RunConfig& config, const RankContext& rank, const Stream& on);
 
   Stream stream;
   RunPlan plan;

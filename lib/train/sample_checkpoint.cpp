@@ -61,7 +61,7 @@ std::string sample_checkpoint(const SampleRequest& request, RankContext& rank,
   rank.world->barrier();  // every rank has its memory
   load_state(planned->plan, planned->engine, files, source, manifest, rank);
   rank.world->status().enter(RunPhase::sampling, manifest.step);
-  const std::string text = generate(planned->plan, planned->engine);
+  std::string text = generate(planned->plan, planned->engine);
   if (largest(stop_requested() ? 1 : 0, *rank.world) > 0)
     throw AgreedError(ErrorKind::runtime, "stopped by a signal");
   return text;

@@ -32,6 +32,7 @@ class Maker {
   void linear(const std::string& name, const std::vector<std::string>& ours) {
     for (const std::string part : {".weight", ".bias"}) {
       std::vector<std::string> parts;
+      parts.reserve(ours.size());
       for (const std::string& one : ours) parts.push_back(one + part);
       add(name + part, std::move(parts), part == ".weight");
     }
