@@ -52,7 +52,10 @@ TEST_CASE("a run stopped by a signal at any moment goes on with the same command
   Outcome outcome;
   do {
     Process process(run.command(num_stops % 2 == 0 ? Ranks::threads : Ranks::processes, 2, settings));
-    std::this_thread::sleep_for(std::chrono::milliseconds(150 + 90 * num_stops));
+    // Before it has begun a signal ends it as any program.
+    while (process.running() && process.out().empty())
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(90 * num_stops));
     process.send(SIGUSR1);
     process.send(SIGUSR1);  // more than one does no harm
     outcome = process.wait();
