@@ -97,6 +97,7 @@ mode_t mode_of(int flags, va_list arguments) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the system's own names are reserved.
 extern "C" {
 
 int open(const char* path, int flags, ...) {
@@ -160,3 +161,4 @@ int rmdir(const char* path) {
 }
 
 }  // extern "C"
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)

@@ -202,7 +202,6 @@ TEST_CASE(
 
   const SmallRun run;
   Command command = run.command(Ranks::processes, layout.size(), settings);
-  command.limit_s = 3600;
   int newest = 0;
   std::uint64_t struck = 0;
   for (std::uint64_t round = 0; struck < num_kills && newest < last; ++round) {
@@ -215,6 +214,7 @@ TEST_CASE(
     if (strikes) kill(ranks[draws.below(4)], SIGKILL);
     struck += strikes ? 1 : 0;
     if (!strikes) process.send(SIGKILL);
+    // Once in some hundred times mpirun itself hangs then, in its own end; it is stopped at the limit.
     const Outcome outcome = process.wait();
     CAPTURE(round, outcome.out, outcome.err);
     const int begun = resumed_after(outcome.out);
@@ -225,6 +225,7 @@ TEST_CASE(
   WARN("kills: " << struck << ", steps committed by then: " << newest);
   CHECK(struck == num_kills);
   CHECK(newest > 0);
+  command.limit_s = 3600;
   const Outcome outcome = e2e::run(command);
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);

@@ -24,10 +24,9 @@ NodePtr copy_of(const NodePtr& node, std::map<Node*, NodePtr>& done) {
   NodePtr& copy = done[node.get()];
   if (copy) return copy;
   copy = std::make_shared<Node>(Node{node->kind, node->data, node->synced_data, {}, {}});
-  const NodePtr made = copy;
-  for (const auto& [name, child] : node->names) made->names[name] = copy_of(child, done);
-  for (const auto& [name, child] : node->synced_names) made->synced_names[name] = copy_of(child, done);
-  return made;
+  for (const auto& [name, child] : node->names) copy->names[name] = copy_of(child, done);
+  for (const auto& [name, child] : node->synced_names) copy->synced_names[name] = copy_of(child, done);
+  return copy;
 }
 
 std::string data_after(const Node& node, Loss loss) {
