@@ -105,14 +105,14 @@ void add_inspect(CLI::App& checkpoint, std::function<int()>& run) {
   CLI::App* command = checkpoint.add_subcommand("inspect", "Show what a checkpoint holds");
   add_checkpoint_path(*command, "checkpoint", request->path);
   command->add_flag("--json", request->json, "One line of JSON, with every tensor");
-  command->callback([&run, request] { run = [request] { return run_inspect(*request); }; });
+  command->callback([&run, request] { run = run_by_one([request] { return run_inspect(*request); }); });
 }
 
 void add_verify(CLI::App& checkpoint, std::function<int()>& run) {
   const auto path = std::make_shared<std::string>();
   CLI::App* command = checkpoint.add_subcommand("verify", "Read every byte of a checkpoint: is it whole?");
   add_checkpoint_path(*command, "checkpoint", *path);
-  command->callback([&run, path] { run = [path] { return run_verify(*path); }; });
+  command->callback([&run, path] { run = run_by_one([path] { return run_verify(*path); }); });
 }
 
 void add_diff(CLI::App& checkpoint, std::function<int()>& run) {
@@ -122,7 +122,7 @@ void add_diff(CLI::App& checkpoint, std::function<int()>& run) {
       "Compare two checkpoints, written in whatever layouts; exit code 0 where they are equal, else 1");
   add_checkpoint_path(*command, "first", request->first);
   add_checkpoint_path(*command, "second", request->second);
-  command->callback([&run, request] { run = [request] { return run_diff(*request); }; });
+  command->callback([&run, request] { run = run_by_one([request] { return run_diff(*request); }); });
 }
 
 void add_export(CLI::App& checkpoint, std::function<int()>& run) {
@@ -134,7 +134,7 @@ void add_export(CLI::App& checkpoint, std::function<int()>& run) {
   require_path(command->add_option("out", request->out, "The folder to make"))->required();
   add_bytes(*command, "--max-shard-bytes", request->most_shard_bytes,
             "Start another file where a tensor would make one larger than this (5G)");
-  command->callback([&run, request] { run = [request] { return run_export(*request); }; });
+  command->callback([&run, request] { run = run_by_one([request] { return run_export(*request); }); });
 }
 
 void add_import(CLI::App& checkpoint, std::function<int()>& run) {
@@ -144,7 +144,7 @@ void add_import(CLI::App& checkpoint, std::function<int()>& run) {
   require_path(command->add_option("folder", request->from, "With config.json and model.safetensors"))
       ->required();
   require_path(command->add_option("out", request->out, "The checkpoint's folder, to be made"))->required();
-  command->callback([&run, request] { run = [request] { return run_import(*request); }; });
+  command->callback([&run, request] { run = run_by_one([request] { return run_import(*request); }); });
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 #include <vector>
 
+#include "comm/launch/alone.h"
 #include "config/nearest.h"
 #include "config/numbers.h"
 #include "config/text.h"
@@ -113,6 +115,11 @@ void refuse_options_of_training(const CLI::App& app) {
     if (option->count() > 0)
       refuse(format("{}: an option of training, which the command {} does not take", option->get_name(),
                     app.get_subcommands().front()->get_name()));
+}
+
+std::function<int()> run_by_one(std::function<int()> command) {
+  return
+      [command = std::move(command)] { return run_alone([&](const LaunchedWorld&) { return command(); }); };
 }
 
 void print(const std::string& text) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace hpt {
@@ -24,6 +25,9 @@ void add_command_to_come(CLI::App& app, const std::string& name);
 
 // Refuses options of training beside another command, which would not read them.
 void refuse_options_of_training(const CLI::App& app);
+
+// A command that is run by the first process of a job, whatever started it; it returns an exit code.
+std::function<int()> run_by_one(std::function<int()> command);
 
 // To standard output, whole, or an Error of kind runtime; a reader that has seen enough and left is none.
 void print(const std::string& text);

@@ -85,7 +85,7 @@ void add_pack(CLI::App& data, std::function<int()>& run) {
   CLI::Option* valid = require_path(
       command->add_option("--valid", request->valid, "Hold out the last bytes into this token file"));
   add_share(*command, "--valid-share", request->valid_share, "Share of all bytes to hold out")->needs(valid);
-  command->callback([&run, request] { run = [request] { return run_pack(*request); }; });
+  command->callback([&run, request] { run = run_by_one([request] { return run_pack(*request); }); });
 }
 
 void add_inspect(CLI::App& data, std::function<int()>& run) {
@@ -96,7 +96,7 @@ void add_inspect(CLI::App& data, std::function<int()>& run) {
   require_path(command->add_option("--valid", request->valid,
                                    "Also tell the loss of a unigram and a bigram model on this token file"));
   command->add_flag("--json", request->json, "One line of JSON");
-  command->callback([&run, request] { run = [request] { return run_inspect(*request); }; });
+  command->callback([&run, request] { run = run_by_one([request] { return run_inspect(*request); }); });
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ void add_generate_command(CLI::App& app, std::function<int()>& run) {
   add_key("--prompt", "eval.sample_prompt", "", "The text to go on from")->required();
   add_key("--tokens", "eval.sample_tokens", "200", "At most so many (200)");
   add_key("--temperature", "eval.sample_temperature", "0.8", "0: always the likeliest (0.8)");
+  add_key("--top-k", "eval.sample_top_k", "0", "Draw from the so many likeliest tokens only (0: from all)");
   add_key("--seed", "run.seed", "", "Of the draws (the run's)");
   command->add_option("--set", request.sets, "The layout to sample in: parallel.tp=2 and so on; repeatable")
       ->allow_extra_args(false);

@@ -10,6 +10,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <system_error>
 
@@ -57,7 +58,10 @@ int run_command(int argc, char** argv) {
     hpt::refuse_options_of_training(app);
     return run();
   } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
+    std::ostringstream text;
+    app.exit(asked, text, text);
+    hpt::print(text.str());
+    return 0;
   } catch (const CLI::ParseError& wrong) {
     return hpt::refuse_job(
         hpt::format("command line: {} (see hpt-train --help)", hpt::fault_of_words(app, wrong)));
@@ -67,6 +71,7 @@ int run_command(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hpt::hold_stop_signals();
   bound_spinning(argv);
   open_closed_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a closed console never stops training

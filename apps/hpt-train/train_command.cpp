@@ -72,9 +72,13 @@ int run_dry(const TrainArguments& arguments) {
   return run_alone([&](const LaunchedWorld& launched) {
     const LaunchedWorld world = world_of(arguments, launched);
     const int ranks_per_host = arguments.local > 0 ? arguments.local : arguments.ranks_per_host;
-    if (arguments.shrink > 0) return print(shrunk_dry_text(arguments, ranks_per_host));
-    const RunConfig config = load_config(request_of(arguments, world.size, world.origin));
-    print(to_text(make_dry_run(config, ranks_per_host)));
+    if (arguments.shrink > 0) {
+      print(shrunk_dry_text(arguments, ranks_per_host));
+    } else {
+      const RunConfig config = load_config(request_of(arguments, world.size, world.origin));
+      print(to_text(make_dry_run(config, ranks_per_host)));
+    }
+    return 0;
   });
 }
 

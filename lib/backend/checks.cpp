@@ -239,12 +239,30 @@ std::int64_t check_loss_add(const Tensor& loss, const Tensor& sums, const Tensor
   return rows;
 }
 
-LossDims check_loss_sample(const Tensor& best, const Tensor& logits, const VocabShard& shard) {
-  expect("loss.sample: best", best, DType::f64, {2});
-  expect_real("loss.sample: logits", logits, 2);
-  expect("loss.sample: logits", logits, logits.dtype, {1, logits.shape[1]});
+LossDims check_loss_row(const char* name, const Tensor& logits, const VocabShard& shard) {
+  expect_real(name, logits, 2);
   const std::int64_t cols = logits.shape[1];
+  expect(name, logits, logits.dtype, {1, cols});
   return {1, cols, std::clamp<std::int64_t>(shard.vocab_size - shard.first_col, 0, cols)};
+}
+
+LossDims check_loss_largest(const Tensor& values, const Tensor& logits, const VocabShard& shard) {
+  expect("loss.largest: values", values, DType::f64, {std::max<std::int64_t>(values.shape[0], 1)});
+  return check_loss_row("loss.largest: logits", logits, shard);
+}
+
+void check_loss_kth_largest(const Tensor& floor, const Tensor& values, std::int64_t k) {
+  expect("loss.kth_largest: floor", floor, DType::f64, {1});
+  expect("loss.kth_largest: values", values, DType::f64, {std::max<std::int64_t>(values.shape[0], 1)});
+  if (k < 1 || k > values.shape[0])
+    fail(ErrorKind::runtime, "internal error: loss.kth_largest: no {}-th of {}", k, values.shape[0]);
+}
+
+LossDims check_loss_sample(const Tensor& best, const Tensor& logits, const VocabShard& shard,
+                           const Tensor& floor) {
+  expect("loss.sample: best", best, DType::f64, {2});
+  if (floor.shape.num_dims() > 0) expect("loss.sample: floor", floor, DType::f64, {1});
+  return check_loss_row("loss.sample: logits", logits, shard);
 }
 
 std::int64_t check_loss_pick_best(const Tensor& best, const Tensor& all) {

@@ -78,7 +78,9 @@ LossDims check_loss_local_sums(const Tensor& sums, const Tensor& logits, const T
                                const Tensor& labels, const VocabShard&);
 std::int64_t check_loss_add(const Tensor& loss, const Tensor& sums, const Tensor& maxima,
                             const Tensor& labels);
-LossDims check_loss_sample(const Tensor& best, const Tensor& logits, const VocabShard&);
+LossDims check_loss_largest(const Tensor& values, const Tensor& logits, const VocabShard&);
+void check_loss_kth_largest(const Tensor& floor, const Tensor& values, std::int64_t k);
+LossDims check_loss_sample(const Tensor& best, const Tensor& logits, const VocabShard&, const Tensor& floor);
 // The number of pairs, at least one.
 std::int64_t check_loss_pick_best(const Tensor& best, const Tensor& all);
 

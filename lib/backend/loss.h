@@ -29,12 +29,17 @@ struct LossOps {
   // logits := (softmax - one_hot(label)) * scale, 0 in rows without a label and in padding columns.
   void (*backward)(const Stream&, const Tensor& logits, const Tensor& sums, const Tensor& maxima,
                    const Tensor& labels, const VocabShard&, double scale);
+  // values f64 [k] := the k largest of the real columns of logits [1, cols], in no order; -infinity where
+  // there are fewer. A NaN counts as -infinity.
+  void (*largest)(const Stream&, const Tensor& values, const Tensor& logits, const VocabShard&);
+  // floor f64 [1] := the k-th largest of `values` f64 [n], 1 <= k <= n; leaves them in another order.
+  void (*kth_largest)(const Stream&, const Tensor& floor, const Tensor& values, std::int64_t k);
   // Sampling by the Gumbel-max trick: best f64 [2] = (score, global column) of the real column here with the
   // largest logit / temperature + Gumbel noise keyed by (seed, draw, column); temperature 0 = no noise.
-  // logits [1, cols]. Of equal scores the first column wins; no real column here gives (-infinity, -1), a NaN
-  // gives (NaN, its column).
+  // logits [1, cols]. Logits under floor f64 [1] take no part; without a floor all do. Of equal scores the
+  // first column wins; no column that takes part here gives (-infinity, -1), a NaN gives (NaN, its column).
   void (*sample)(const Stream&, const Tensor& best, const Tensor& logits, const VocabShard&,
-                 double temperature, std::uint64_t seed, std::uint64_t draw);
+                 const Tensor& floor, double temperature, std::uint64_t seed, std::uint64_t draw);
   // best f64 [2] := the (score, column) pair of all f64 [2 * n] with the largest score, the first of equal
   // ones.
   void (*pick_best)(const Stream&, const Tensor& best, const Tensor& all);

@@ -93,6 +93,7 @@ struct EvalSection {
   std::int64_t sample_tokens = 0;  // tokens sampled from the model after the last step
   std::string sample_prompt = "\n";
   double sample_temperature = 0.8;
+  std::int64_t sample_top_k = 0;  // only the so many likeliest tokens are drawn; 0: all
 };
 
 struct CheckpointSection {

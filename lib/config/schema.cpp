@@ -9,6 +9,7 @@ namespace hpt {
 namespace {
 
 constexpr WholeNumber kMaxSeed = std::numeric_limits<std::uint64_t>::max();
+constexpr WholeNumber kMaxVocab = 1 << 28;
 constexpr Whole kStepInterval = {0, kMaxSteps};
 constexpr Whole kDegree = {1, kMaxRanks};
 constexpr bool kRequired = true;
@@ -79,7 +80,7 @@ void add_model(std::vector<Field>& fields) {
   table.add("kv_heads", &S::kv_heads, Whole{1, 1 << 20});
   table.add("ffn_hidden", &S::ffn_hidden, Whole{1, 1 << 23});
   table.add("seq_length", &S::seq_length, Whole{1, 1 << 24}, kRequired);
-  table.add("vocab_size", &S::vocab_size, Whole{1, 1 << 28}, kRequired);
+  table.add("vocab_size", &S::vocab_size, Whole{1, kMaxVocab}, kRequired);
   table.add("dropout", &S::dropout, Real{.min = 0, .max = 1, .without_max = true});
   table.add("tie_embeddings", &S::tie_embeddings, Boolean{});
   table.add("init_std", &S::init_std, positive(1e3));
@@ -147,6 +148,7 @@ void add_eval(std::vector<Field>& fields) {
   table.add("sample_tokens", &S::sample_tokens, Whole{0, 1 << 20});
   table.add("sample_prompt", &S::sample_prompt, Text{Text::Use::prompt});
   table.add("sample_temperature", &S::sample_temperature, from_zero(1e3));
+  table.add("sample_top_k", &S::sample_top_k, Whole{0, kMaxVocab});
 }
 
 void add_checkpoint(std::vector<Field>& fields) {

@@ -173,10 +173,8 @@ class PosixFileSystem final : public FileSystem {
   std::vector<FolderEntry> list(const std::string& path) override {
     std::vector<FolderEntry> entries;
     try {
-      for (const auto& entry : std::filesystem::directory_iterator(path)) {
-        const std::string name = entry.path().filename().string();
-        entries.push_back({name, kind_of(path + "/" + name)});
-      }
+      for (const auto& entry : std::filesystem::directory_iterator(path))
+        entries.push_back({entry.path().filename().string(), kind_of(entry.path().string())});
     } catch (const std::filesystem::filesystem_error& error) {
       fail(ErrorKind::runtime, "{}: can't list the folder: {}", path, error.code().message());
     }

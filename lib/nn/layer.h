@@ -29,6 +29,7 @@ struct HeadResults {
 
 struct SampleDraw {
   double temperature = 1;
+  std::int64_t top_k = 0;  // only the top_k largest logits (and their equals) take part; 0: all
   std::uint64_t seed = 0;
   std::uint64_t draw = 0;  // counts the draws of a run
 };

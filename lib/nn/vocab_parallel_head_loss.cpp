@@ -86,6 +86,19 @@ void VocabParallelHeadLoss::train(const LayerContext& context, const Tensor& d_x
   copy_to_tp_backward(tp_, d_x, context.stream);
 }
 
+// The smallest logit that takes part; no tensor where all do.
+Tensor VocabParallelHeadLoss::floor_of_draw(const LayerContext& context, const Tensor& logits) const {
+  const std::int64_t k = context.sample.top_k;
+  if (k == 0 || k >= shard_.vocab_size) return {};
+  const Tensor floor = context.workspace.allocate(DType::f64, {1});
+  const Tensor here = context.workspace.allocate(DType::f64, {k});
+  const Tensor all = context.workspace.allocate(DType::f64, {k * tp_.size()});
+  context.backend.loss.largest(context.stream, here, logits, shard_);
+  tp_.all_gather(all, here, context.stream).wait(context.stream);
+  context.backend.loss.kth_largest(context.stream, floor, all, k);
+  return floor;
+}
+
 void VocabParallelHeadLoss::sample(const LayerContext& context, const Tensor& x) const {
   const ArenaScope scratch(context.workspace);
   const Backend& backend = context.backend;
@@ -93,8 +106,8 @@ void VocabParallelHeadLoss::sample(const LayerContext& context, const Tensor& x)
   const Tensor all = context.workspace.allocate(DType::f64, {2 * static_cast<std::int64_t>(tp_.size())});
   backend.gemm.forward(context.stream, logits, x, table_.value, Tensor{});
   const Tensor best = context.results.best_token;
-  backend.loss.sample(context.stream, best, logits, shard_, context.sample.temperature, context.sample.seed,
-                      context.sample.draw);
+  backend.loss.sample(context.stream, best, logits, shard_, floor_of_draw(context, logits),
+                      context.sample.temperature, context.sample.seed, context.sample.draw);
   tp_.all_gather(all, best, context.stream).wait(context.stream);
   backend.loss.pick_best(context.stream, best, all);
 }

@@ -4,7 +4,7 @@
 // In training the same pass makes the loss, the gradient of the hidden states and the gradient of the table.
 //
 // Reductions over tp for each tile of C rows: max f64 [C], then sums f64 [2, C]; after all tiles, in
-// training, the partial d_x [s, b, h].
+// training, the partial d_x [s, b, h]. A draw gathers f64 [2] of each rank, and f64 [top_k] before it.
 #pragma once
 
 #include "nn/layer.h"
@@ -31,6 +31,7 @@ class VocabParallelHeadLoss {
 
  private:
   struct Tile;
+  Tensor floor_of_draw(const LayerContext& context, const Tensor& logits) const;
   Tile forward(const LayerContext& context, const Tensor& rows, const Tensor& labels) const;
 
   ProcessGroup& tp_;

@@ -33,7 +33,8 @@ std::string generate(const RunPlan& plan, RankEngine& engine) {
   for (std::int64_t draw = 0; draw < eval.sample_tokens && !anyone_was_asked_to_stop(); ++draw) {
     // The model sees the last seq_length tokens.
     const auto length = std::min(static_cast<std::int64_t>(tokens.size()), plan.spec.seq_length);
-    const SampleDraw how{eval.sample_temperature, plan.spec.seed, static_cast<std::uint64_t>(draw)};
+    const SampleDraw how{eval.sample_temperature, eval.sample_top_k, plan.spec.seed,
+                         static_cast<std::uint64_t>(draw)};
     const std::int64_t token = engine.sample({length, 1}, how, load);
     if (token == byte_tokenizer::kEndOfDocument) break;
     tokens.push_back(static_cast<std::int32_t>(token));

@@ -28,7 +28,9 @@ MeasuredRank measure_rank(const RunPlan& plan, int rank, const Backend& backend,
   MeasuredRank measured;
   measured.step.ops = std::exchange(recording->ops, {});
   engine.evaluate_batch(0, nothing);
-  engine.sample({plan.config.model.seq_length, 1}, {}, nothing);
+  SampleDraw draw;
+  draw.top_k = plan.config.eval.sample_top_k;
+  engine.sample({plan.config.model.seq_length, 1}, draw, nothing);
   const EngineArenas& arenas = engine.arenas();
   measured.memory = {taken(arenas.parameters),  taken(arenas.gradients), taken(arenas.optimizer),
                      taken(arenas.activations), taken(arenas.workspace), taken(arenas.staging),

@@ -2,6 +2,7 @@
 
 #include "config/load.h"
 #include "config/resume_rules.h"
+#include "core/clock.h"
 #include "train/checkpoint_plan.h"
 #include "train/load_checkpoint.h"
 
@@ -109,7 +110,9 @@ StartPoint find_start(const RunPlan& plan, RankEngine& engine, FileSystem& files
     compare_configs(config, manifest, source.folder, start.told);
     compare_data(config, manifest, source.folder, data);
   }
+  const double begin = seconds_now();
   load_state(plan, engine, files, source, manifest, rank);
+  const double took = seconds_now() - begin;
   const std::string written = format("{} (written as {})", source.folder, mesh_text(manifest));
   if (source.weights_only) {
     start.told.push_back(format("a fresh start with the weights of {}", written));
@@ -117,7 +120,8 @@ StartPoint find_start(const RunPlan& plan, RankEngine& engine, FileSystem& files
   }
   start.step = manifest.step;
   start.is_resumed = true;
-  start.told.push_back(format("resumed after step {} from {}", manifest.step, written));
+  start.told.push_back(
+      format("resumed after step {} from {}; read in {:.2f} s", manifest.step, written, took));
   return start;
 }
 

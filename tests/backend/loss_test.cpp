@@ -1,7 +1,10 @@
 #include "backend/loss.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <map>
+#include <set>
 
 #include "backend/arrays.h"
 
@@ -150,14 +153,14 @@ TEST_CASE("loss: sampling follows the softmax at its temperature, and temperatur
   std::map<int, int> counts;
   Array<double> best({2});
   for (std::uint64_t draw = 0; draw < 20'000; ++draw) {
-    ops.sample({}, best, logits, shard, 1.0, 3, draw);
+    ops.sample({}, best, logits, shard, {}, 1.0, 3, draw);
     ++counts[static_cast<int>(best[1])];
   }
   CHECK(counts[0] / 20'000.0 == Approx(0.5).margin(0.015));
   CHECK(counts[1] / 20'000.0 == Approx(0.3).margin(0.015));
   CHECK(counts[2] / 20'000.0 == Approx(0.2).margin(0.015));
   CHECK(counts.size() == 3);
-  ops.sample({}, best, logits, shard, 0.0, 3, 1);
+  ops.sample({}, best, logits, shard, {}, 0.0, 3, 1);
   CHECK(best[1] == 0.0);
 }
 
@@ -166,10 +169,10 @@ TEST_CASE("loss: the best of the shards' samples is the sample of the whole voca
   auto logits = random_array<double>({1, 12}, 1);
   for (std::uint64_t draw = 0; draw < 100; ++draw) {
     Array<double> whole({2}), all({6}), best({2});
-    ops.sample({}, whole, logits, {0, 10}, 0.8, 1, draw);
+    ops.sample({}, whole, logits, {0, 10}, {}, 0.8, 1, draw);
     for (std::int64_t shard = 0; shard < 3; ++shard) {
       Array<double> part({1, 4}, {logits.values.begin() + 4 * shard, logits.values.begin() + 4 * shard + 4});
-      ops.sample({}, best, part, {4 * shard, 10}, 0.8, 1, draw);
+      ops.sample({}, best, part, {4 * shard, 10}, {}, 0.8, 1, draw);
       all[2 * shard] = best[0];
       all[2 * shard + 1] = best[1];
     }
@@ -182,15 +185,57 @@ TEST_CASE("loss: of equal scores the first wins, and a NaN is not passed over") 
   const auto& ops = cpu_backend().loss;
   Array<double> best({2});
   Array<double> logits({1, 4}, {1.0, 2.0, 2.0, 1.0});
-  ops.sample({}, best, logits, {10, 100}, 0.0, 1, 1);
+  ops.sample({}, best, logits, {10, 100}, {}, 0.0, 1, 1);
   CHECK(best.values == std::vector<double>{2.0, 11.0});
   logits[2] = kNan;
-  ops.sample({}, best, logits, {10, 100}, 0.0, 1, 1);
+  ops.sample({}, best, logits, {10, 100}, {}, 0.0, 1, 1);
   CHECK(std::isnan(best[0]));
   CHECK(best[1] == 12.0);
   Array<double> all({6}, {1.0, 0.0, kNan, 5.0, 3.0, 9.0});
   ops.pick_best({}, best, all);
   CHECK(std::isnan(best[0]));
-  ops.sample({}, best, logits, {10, 10}, 0.0, 1, 1);
+  ops.sample({}, best, logits, {10, 10}, {}, 0.0, 1, 1);
   CHECK(best.values == std::vector<double>{-kInfinity, -1.0});
+}
+
+TEST_CASE("loss: the k largest of shards give the k-th largest of all, and fewer than k columns leave room") {
+  const auto& ops = cpu_backend().loss;
+  const auto logits = random_array<double>({1, 12}, 1);
+  std::vector<double> sorted(logits.values.begin(), logits.values.begin() + 10);
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  for (std::int64_t k = 1; k <= 10; ++k) {
+    Array<double> all({3 * k}), floor({1});
+    for (std::int64_t shard = 0; shard < 3; ++shard) {
+      Array<double> part({1, 4}, {logits.values.begin() + 4 * shard, logits.values.begin() + 4 * shard + 4});
+      Array<double> values({k});
+      ops.largest({}, values, part, {4 * shard, 10});
+      CHECK(std::count(values.values.begin(), values.values.end(), -kInfinity) ==
+            std::max<std::int64_t>(0, k - (shard < 2 ? 4 : 2)));
+      std::copy(values.values.begin(), values.values.end(), all.values.begin() + k * shard);
+    }
+    ops.kth_largest({}, floor, all, k);
+    CHECK(floor[0] == sorted[static_cast<std::size_t>(k - 1)]);
+  }
+}
+
+TEST_CASE("loss: a draw takes no logit under the floor, all that equal it, and shows a NaN") {
+  const auto& ops = cpu_backend().loss;
+  Array<double> logits({1, 4}, {1.0, 3.0, 2.0, 2.0});
+  Array<double> floor({1}, {2.0}), best({2});
+  std::set<double> drawn;
+  for (std::uint64_t draw = 0; draw < 200; ++draw) {
+    ops.sample({}, best, logits, {0, 4}, floor, 1.0, 3, draw);
+    drawn.insert(best[1]);
+  }
+  CHECK(drawn == std::set<double>{1.0, 2.0, 3.0});
+  floor[0] = 4.0;
+  ops.sample({}, best, logits, {0, 4}, floor, 1.0, 3, 0);
+  CHECK(best.values == std::vector<double>{-kInfinity, -1.0});
+  logits[0] = kNan;
+  ops.sample({}, best, logits, {0, 4}, floor, 1.0, 3, 0);
+  CHECK(std::isnan(best[0]));
+  Array<double> values({2});
+  ops.largest({}, values, logits, {0, 4});
+  std::sort(values.values.begin(), values.values.end());
+  CHECK(values.values == std::vector<double>{2.0, 3.0});
 }

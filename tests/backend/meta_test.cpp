@@ -59,7 +59,9 @@ TEST_CASE("meta: every op takes null tensors of the right shapes") {
   meta.loss.local_sums(stream, null_f64({2, 3}), logits, null_f64({3}), labels, {0, 7});
   meta.loss.add_loss(stream, null_f64({1}), null_f64({2, 3}), null_f64({3}), labels);
   meta.loss.backward(stream, logits, null_f64({2, 3}), null_f64({3}), labels, {0, 7}, 1.0);
-  meta.loss.sample(stream, null_f64({2}), null({1, 7}), {0, 7}, 1.0, 1, 1);
+  meta.loss.largest(stream, null_f64({2}), null({1, 7}), {0, 7});
+  meta.loss.kth_largest(stream, null_f64({1}), null_f64({4}), 2);
+  meta.loss.sample(stream, null_f64({2}), null({1, 7}), {0, 7}, {}, 1.0, 1, 1);
   meta.loss.pick_best(stream, null_f64({2}), null_f64({6}));
   meta.init.normal(stream, kHidden, {1, 2, {kS, kB, kH}, {{0, 0, 0}, {kS, kB, kH}}, 0.02});
   meta.optimizer.adamw(stream, {.value = stat, .first_moment = stat, .second_moment = stat, .grad = stat});
@@ -147,7 +149,13 @@ TEST_CASE("meta and cpu: attention, loss and optimizer refuse what does not fit"
     CHECK_THROWS_AS(loss.local_max(stream, null({3}), logits, {0, 7}), Error);
     CHECK_THROWS_AS(loss.local_sums(stream, null_f64({3, 2}), logits, null_f64({3}), labels, {0, 7}), Error);
     CHECK_THROWS_AS(loss.add_loss(stream, null_f64({1}), null_f64({2, 3}), null_f64({3}), null({3})), Error);
-    CHECK_THROWS_AS(loss.sample(stream, null_f64({2}), logits, {0, 7}, 1.0, 1, 1), Error);
+    CHECK_THROWS_AS(loss.largest(stream, null_f64({2}), logits, {0, 7}), Error);
+    CHECK_THROWS_AS(loss.largest(stream, null({2}), null({1, 7}), {0, 7}), Error);
+    CHECK_THROWS_AS(loss.kth_largest(stream, null_f64({1}), null_f64({4}), 5), Error);
+    CHECK_THROWS_AS(loss.kth_largest(stream, null_f64({1}), null_f64({4}), 0), Error);
+    CHECK_THROWS_AS(loss.sample(stream, null_f64({2}), null({1, 7}), {0, 7}, null_f64({2}), 1.0, 1, 1),
+                    Error);
+    CHECK_THROWS_AS(loss.sample(stream, null_f64({2}), logits, {0, 7}, {}, 1.0, 1, 1), Error);
     CHECK_THROWS_AS(loss.pick_best(stream, null_f64({2}), null_f64({5})), Error);
     const Tensor flat = null({9});
     const auto& optimizer = backend->optimizer;

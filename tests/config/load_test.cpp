@@ -69,7 +69,7 @@ TEST_CASE("every default is the one that the interface promises") {
         "  weight_decay: 0.1\n  clip_norm: 1\n  schedule: cosine\n  warmup_steps: 0\n"
         "data:\n  train: \"t.bin\"\n  valid: none\n"
         "eval:\n  every: 0\n  batches: 8\n  sample_tokens: 0\n  sample_prompt: \"\\n\"\n  "
-        "sample_temperature: 0.8\n"
+        "sample_temperature: 0.8\n  sample_top_k: 0\n"
         "checkpoint:\n  dir: \"checkpoints\"\n  every: 0\n  keep: 3\n  keep_every: 0\n  resume: \"auto\"\n  "
         "async: true\n"
         "  init_from: none\n"

@@ -79,3 +79,29 @@ TEST_CASE("an option that is given empty is refused, not taken for one that is n
   check_refused({"--config", ""}, "--config: the path of a YAML file is required");
   check_wrong_words({}, "--config is required");
 }
+
+TEST_CASE("a command that no peers help runs once, however many processes a launcher starts") {
+  const TempFolder folder;
+  write_file(folder / "text", "once\n");
+  const std::vector<std::string> pack = hpt_train({"data", "pack", "--input", "text", "--output", "t.bin"});
+  const Outcome outcome = run({under_mpirun(3, pack), {}, folder.path()});
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.err.empty());
+  CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 1);
+}
+
+TEST_CASE("a signal ends a command that saves nothing at once") {
+  const TempFolder folder;
+  write_file(folder / "text", "");
+  std::filesystem::resize_file(folder / "text", std::uintmax_t{2} << 30);
+  Process process({hpt_train({"data", "pack", "--input", "text", "--output", "t.bin"}), {}, folder.path()});
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  process.send(SIGTERM);
+  CHECK(process.wait().exit_code == 128 + SIGTERM);
+}
+
+TEST_CASE("help that can't be written is an error") {
+  const Outcome outcome = run({{"sh", "-c", std::string(HPT_BINARY) + " --help >/dev/full"}});
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.err == "standard output: can't write to it: No space left on device\n");
+}

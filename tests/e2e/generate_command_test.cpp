@@ -40,7 +40,8 @@ TEST_CASE(
     "generate gives one text in every layout, by threads and by processes, greedy and by the same seed") {
   const SmallRun run;
   train(run, 4, {"parallel.tp=2", "parallel.pp=2"});
-  for (const Words& how : {Words{"--temperature", "0"}, Words{"--temperature", "1", "--seed", "7"}}) {
+  for (const Words& how : {Words{"--temperature", "0"}, Words{"--temperature", "1", "--seed", "7"},
+                           Words{"--temperature", "3", "--top-k", "5"}}) {
     Words words{"--tokens", "30"};
     words.insert(words.end(), how.begin(), how.end());
     const Outcome alone = generate(run, words);
@@ -80,6 +81,9 @@ TEST_CASE("generate draws by the seed and the temperature, and says which checkp
   CHECK(seeded("1") == seeded("1"));
   CHECK(seeded("1") != seeded("2"));
   CHECK(generate(run, warm).out == seeded("1234"));
+  const Words greedy{"--tokens", "30", "--temperature", "0"};
+  const Words first_of_one{"--tokens", "30", "--temperature", "1", "--top-k", "1"};
+  CHECK(generate(run, first_of_one).out == generate(run, greedy).out);
   Outcome newest = run.start({"generate", "--checkpoint", "out", "--prompt", "verse 1", "--tokens", "30",
                               "--temperature", "1"})
                        .wait();
@@ -106,6 +110,7 @@ TEST_CASE("generate refuses in one line what it can't sample from, and prints no
                 "--prompt '': ");
   check_refused(generate(run, {"--tokens", "-1"}), "--tokens -1: ");
   check_refused(generate(run, {"--temperature", "nan"}), "--temperature nan: ");
+  check_refused(generate(run, {"--top-k", "-1"}), "--top-k -1: ");
   check_refused(generate(run, {"--seed", "x"}), "--seed x: ");
   check_refused(generate(run, {"--set", "parallel.tp=2"}),
                 "tp 2 * cp 1 * pp 1 = 2 does not divide the world's 1 rank");

@@ -157,6 +157,32 @@ TEST_CASE(
   }
 }
 
+namespace {
+
+// The signals that process `pid` doesn't take for now; 0 where it is gone.
+std::uint64_t blocked_signals(pid_t pid) {
+  const std::string status = read_file("/proc/" + std::to_string(pid) + "/status");
+  const std::size_t at = status.find("SigBlk:");
+  return at == std::string::npos ? 0 : std::stoull(status.substr(at + 7), nullptr, 16);
+}
+
+}  // namespace
+
+// The program starts itself once more, with a variable that tells it has.
+TEST_CASE("a signal that comes before a run listens waits for it") {
+  const SmallRun run;
+  Process process(run.command(Ranks::threads, 1, endless()));
+  const std::string environment = "/proc/" + std::to_string(process.pid()) + "/environ";
+  while (process.running() && read_file(environment).find("GOMP_SPINCOUNT=10000") == std::string::npos) {
+  }
+  const std::uint64_t blocked = blocked_signals(process.pid());
+  process.send(SIGUSR1);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) CHECK((blocked >> (signal - 1) & 1) == 1);
+  const Outcome outcome = process.wait();
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 75);
+}
+
 TEST_CASE("a signal to one rank alone stops all of them") {
   const SmallRun run;
   Process process(run.command(Ranks::processes, 4, endless({"parallel.tp=2", "parallel.dp=2"})));

@@ -1,5 +1,6 @@
 #include "nn/vocab_parallel_head_loss.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -164,29 +165,32 @@ TEST_CASE("the head needs workspace for one tile of this rank's logits, however 
 namespace {
 
 // The token that one of the ranks draws after hidden row `row`.
-std::int64_t draw(ProcessGroup& tp, const HeadCase& test, std::int64_t row, double temperature) {
+std::int64_t draw(ProcessGroup& tp, const HeadCase& test, std::int64_t row, double temperature,
+                  std::int64_t top_k = 0, std::uint64_t draw = 0) {
   LayerRank rank(tp, {{"x", {rows_of(test, row, row + 1).x, kWhole}}, {"table", {test.table, kFirst}}});
   LayerContext context = rank.context();
   Values best({2});
   context.results.best_token = best;
-  context.sample = {temperature, 5, static_cast<std::uint64_t>(row)};
+  context.sample = {temperature, top_k, 5, 100 * draw + static_cast<std::uint64_t>(row)};
   const Tensor table = rank.value("table");
   VocabParallelHeadLoss(tp, rank.parameter("table"), {tp.rank() * table.shape[0], test.table.shape[0]})
       .sample(context, rank.value("x").view({1, kHidden}));
   return static_cast<std::int64_t>(best[1]);
 }
 
-std::int64_t likeliest(const HeadCase& test, std::int64_t row) {
-  std::int64_t best = 0;
-  double most = -test::kInfinity;
-  for (std::int64_t token = 0; token < test.table.shape[0]; ++token) {
-    double logit = 0;
+// All tokens, the likeliest after hidden row `row` first.
+std::vector<std::int64_t> by_likelihood(const HeadCase& test, std::int64_t row) {
+  std::vector<double> logits(static_cast<std::size_t>(test.table.shape[0]));
+  std::vector<std::int64_t> tokens(logits.size());
+  for (std::size_t token = 0; token < logits.size(); ++token) {
+    tokens[token] = static_cast<std::int64_t>(token);
     for (std::int64_t i = 0; i < kHidden; ++i)
-      logit += test.x[row * kHidden + i] * test.table[token * kHidden + i];
-    if (logit > most) best = token;
-    most = std::max(most, logit);
+      logits[token] += test.x[row * kHidden + i] * test.table[tokens[token] * kHidden + i];
   }
-  return best;
+  std::sort(tokens.begin(), tokens.end(), [&](std::int64_t a, std::int64_t b) {
+    return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)];
+  });
+  return tokens;
 }
 
 }  // namespace
@@ -200,10 +204,41 @@ TEST_CASE("the head draws the likeliest token at temperature 0, and one that doe
     drawn.insert(warm);
     for (const int tp : {1, 2, 3, 4})
       CHECK_NOTHROW(run_ranks(tp, [&](ProcessGroup& group) {
-        check(draw(group, test, row, 0) == likeliest(test, row), "the likeliest token");
+        check(draw(group, test, row, 0) == by_likelihood(test, row).front(), "the likeliest token");
         check(draw(group, test, row, 1.0) == warm, "the token drawn on one rank");
       }));
   }
   CHECK(*drawn.begin() >= 0);
   CHECK(drawn.size() > 3);
+}
+
+TEST_CASE("with top_k the head draws each of the top_k likeliest tokens and no other, whatever tp is") {
+  constexpr int kTopK = 3;
+  constexpr double kHot = 10;
+  const HeadCase test = head(20, 1, 13);
+  for (const std::int64_t row : {0, 7}) {
+    const std::vector<std::int64_t> tokens = by_likelihood(test, row);
+    for (const int tp : {1, 2, 4}) {
+      std::vector<std::int64_t> drawn;
+      run_ranks(tp, [&](ProcessGroup& group) {
+        for (std::uint64_t count = 0; count < 60; ++count) {
+          const std::int64_t token = draw(group, test, row, kHot, kTopK, count);
+          if (group.rank() == 0) drawn.push_back(token);
+        }
+      });
+      CHECK(std::set<std::int64_t>(drawn.begin(), drawn.end()) ==
+            std::set<std::int64_t>(tokens.begin(), tokens.begin() + kTopK));
+    }
+  }
+}
+
+TEST_CASE("top_k 1 is the likeliest token, and as many as the vocabulary has are all") {
+  const HeadCase test = head(20, 1, 13);
+  for (std::int64_t row = 0; row < 20; ++row)
+    for (const int tp : {1, 3})
+      CHECK_NOTHROW(run_ranks(tp, [&](ProcessGroup& group) {
+        check(draw(group, test, row, 5.0, 1) == by_likelihood(test, row).front(), "top_k 1");
+        for (const std::int64_t all : {13, 14, 1000})
+          check(draw(group, test, row, 1.0, all) == draw(group, test, row, 1.0), "top_k of all");
+      }));
 }

@@ -2,7 +2,9 @@
 // the logits' own type and added up in fp64.
 #include "backend/loss.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "backend/checks.h"
@@ -100,9 +102,35 @@ bool is_better(double score, double best) {
   return !(score <= best) && !std::isnan(best);
 }
 
+// A heap with the smallest of the kept on top.
+void largest(const Stream& /*stream*/, const Tensor& values, const Tensor& logits, const VocabShard& shard) {
+  const LossDims dims = check_loss_largest(values, logits, shard);
+  double* kept = values.as<double>();
+  double* end = kept + values.shape[0];
+  std::fill(kept, end, kNone);
+  by_dtype(logits.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t col = 0; col < dims.real; ++col) {
+      const auto logit = static_cast<double>(logits.as<T>()[col]);
+      if (!(logit > *kept)) continue;
+      std::pop_heap(kept, end, std::greater<>());
+      end[-1] = logit;
+      std::push_heap(kept, end, std::greater<>());
+    }
+  });
+}
+
+void kth_largest(const Stream& /*stream*/, const Tensor& floor, const Tensor& values, std::int64_t k) {
+  check_loss_kth_largest(floor, values, k);
+  double* first = values.as<double>();
+  std::nth_element(first, first + k - 1, first + values.shape[0], std::greater<>());
+  floor.as<double>()[0] = first[k - 1];
+}
+
 void sample(const Stream& /*stream*/, const Tensor& best, const Tensor& logits, const VocabShard& shard,
-            double temperature, std::uint64_t seed, std::uint64_t draw) {
-  const LossDims dims = check_loss_sample(best, logits, shard);
+            const Tensor& floor, double temperature, std::uint64_t seed, std::uint64_t draw) {
+  const LossDims dims = check_loss_sample(best, logits, shard, floor);
+  const double least = floor.shape.num_dims() > 0 ? floor.as<double>()[0] : kNone;
   const CounterRng rng(seed, RngPurpose::sampling, draw);
   double best_score = kNone;
   std::int64_t best_col = -1;
@@ -110,6 +138,7 @@ void sample(const Stream& /*stream*/, const Tensor& best, const Tensor& logits, 
     using T = decltype(zero);
     for (std::int64_t col = 0; col < dims.real; ++col) {
       double score = static_cast<double>(logits.as<T>()[col]);
+      if (score < least) continue;
       if (temperature > 0.0)
         score = score / temperature -
                 std::log(-std::log(rng.uniform(static_cast<std::uint64_t>(shard.first_col + col))));
@@ -142,6 +171,8 @@ LossOps loss_ops() {
           .local_sums = local_sums,
           .add_loss = add_loss,
           .backward = backward,
+          .largest = largest,
+          .kth_largest = kth_largest,
           .sample = sample,
           .pick_best = pick_best};
 }

@@ -91,8 +91,13 @@ LossOps loss_ops() {
           .backward = [](const Stream&, const Tensor& logits, const Tensor& sums, const Tensor& maxima,
                          const Tensor& labels, const VocabShard& shard,
                          double) { check_loss_local_sums(sums, logits, maxima, labels, shard); },
+          .largest = [](const Stream&, const Tensor& values, const Tensor& logits,
+                        const VocabShard& shard) { check_loss_largest(values, logits, shard); },
+          .kth_largest = [](const Stream&, const Tensor& floor, const Tensor& values,
+                            std::int64_t k) { check_loss_kth_largest(floor, values, k); },
           .sample = [](const Stream&, const Tensor& best, const Tensor& logits, const VocabShard& shard,
-                       double, std::uint64_t, std::uint64_t) { check_loss_sample(best, logits, shard); },
+                       const Tensor& floor, double, std::uint64_t,
+                       std::uint64_t) { check_loss_sample(best, logits, shard, floor); },
           .pick_best = [](const Stream&, const Tensor& best,
                           const Tensor& all) { check_loss_pick_best(best, all); }};
 }

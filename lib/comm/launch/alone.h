@@ -12,8 +12,8 @@ struct LaunchedWorld {
   std::string origin;
 };
 
-// The first process of the job runs `body`, the others do nothing; returns the exit code 0. What body throws
-// goes to the caller.
-int run_alone(const std::function<void(const LaunchedWorld&)>& body);
+// The first process of the job runs `body` and returns its exit code, the others return 0. What body throws
+// goes to the caller. A signal that asks to stop ends the process at once.
+int run_alone(const std::function<int(const LaunchedWorld&)>& body);
 
 }  // namespace hpt

@@ -21,6 +21,13 @@ constexpr int kNoRank = -1;
 thread_local int running_rank = kNoRank;
 thread_local RankStatus* running_status = nullptr;
 
+sigset_t stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
+  return signals;
+}
+
 void refuse_exit() {
   if (running_rank == kNoRank) return;
   running_status->end = RankEnd::failed;
@@ -37,14 +44,21 @@ bool stop_requested() {
   return stop_signal_came;
 }
 
+void hold_stop_signals() {
+  const sigset_t signals = stop_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+void release_stop_signals() {
+  const sigset_t signals = stop_signals();
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
 // No handler: it would run on the stack of a thread that computes, and code that oneDNN generates keeps data
 // below its stack pointer (seen with 2.6 on AVX2: a handler's frame there corrupts the heap).
 void catch_stop_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::thread([signals] {
+  hold_stop_signals();
+  std::thread([signals = stop_signals()] {
     for (int signal = 0;;)
       if (sigwait(&signals, &signal) == 0) stop_signal_came = true;
   }).detach();

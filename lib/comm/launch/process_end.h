@@ -10,6 +10,9 @@ namespace hpt {
 // once, before there are other threads: those made later never take these signals.
 void catch_stop_signals();
 
+// What hold_stop_signals() held, or would have, ends the process again.
+void release_stop_signals();
+
 // While one of these lives in a thread, exit() called in that thread is told as its rank's failure and ends
 // the process with 1, whatever exit() was called with: the other ranks could not go on.
 class RunningRank {

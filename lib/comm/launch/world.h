@@ -43,6 +43,10 @@ int launch(const LaunchOptions& options, const std::function<void(RankContext&)>
 // printed, and all return the exit code 2.
 int refuse_job(const std::string& message);
 
+// From now on SIGTERM, SIGINT and SIGUSR1 wait until launch() listens to them, so that none of them ends a
+// run before it can save. Called first in main; execv() hands it on.
+void hold_stop_signals();
+
 // True once SIGTERM, SIGINT or SIGUSR1 has come to this process; launch() begins to listen.
 bool stop_requested();
 
