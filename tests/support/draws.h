@@ -39,4 +39,13 @@ inline std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
+// Tests that try all of very many cases try one in so many under HPT_ONE_IN: under sanitizers all would take
+// most of an hour, and find nothing that a share does not.
+inline std::uint64_t one_case_in() {
+  return number_of("HPT_ONE_IN", 1);
+}
+inline bool is_tried(std::uint64_t index) {
+  return Draws(1, index).below(one_case_in()) == 0;
+}
+
 }  // namespace hpt::testing

@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint_folder.h"
 #include "config/load.h"
 #include "core/host.h"
+#include "support/draws.h"
 #include "support/ranks.h"
 #include "support/temp_folder.h"
 #include "train/checkpoint_plan.h"
@@ -111,12 +112,14 @@ TEST_CASE("a checkpoint of any layout is read by any other, hash for hash, and t
   const TempFolder temp;
   const std::map<std::int64_t, double> whole = train_to(config_in(kLayouts[0], tied, temp / "whole"), 4);
   std::map<std::string, std::string> saved;
+  std::uint64_t index = 0;
   for (std::size_t i = 0; i < kLayouts.size(); ++i) {
     const std::string folder = temp / name_of(kLayouts[i]) + std::to_string(i);
     train_to(config_in(kLayouts[i], tied, folder), 2);
     saved = hashes(folder, 2);
     REQUIRE(saved.size() == 3 * make_model_spec(config_in(kLayouts[i], tied, folder)).rows.size());
     for (const Layout& other : kLayouts) {
+      if (!is_tried(++index)) continue;
       CAPTURE(tied, name_of(kLayouts[i]), name_of(other));
       const std::string copy = temp / "copy";
       std::filesystem::remove_all(copy);

@@ -149,11 +149,13 @@ std::vector<int> faulty_ranks(const Stage& stage) {
 }
 
 TEST_CASE("power that is lost at any call of a save, on any rank, loses no committed checkpoint") {
-  int num_losses = 0;
+  std::uint64_t num_losses = 0;
+  std::uint64_t index = 0;
   for (const auto& made : all_stages()) {
     const Stage& stage = *made;
     for (const int faulty : faulty_ranks(stage))
       for (int call = 1;; ++call) {
+        if (!is_tried(++index)) continue;
         FaultDisk disk(stage.saved());
         const Saved saved = save_with(stage, disk, faulty, {Fault::Kind::power_loss, call}, From::debris);
         // The power goes right after rank 0 has told, at the latest.
@@ -165,13 +167,13 @@ TEST_CASE("power that is lost at any call of a save, on any rank, loses no commi
           stage.expect_last_good(disk.after(loss), is_told);
         }
         if (!saved.was_hit) {  // a rank other than 0 makes, writes and syncs its shard, and removes nothing
-          CHECK((faulty == 0 || call == 4));
+          CHECK((faulty == 0 || call == 4 || one_case_in() > 1));
           break;
         }
         ++num_losses;
       }
   }
-  CHECK(num_losses > 100);
+  CHECK(num_losses * one_case_in() > 90);
 }
 
 void expect_agreed_failure(const Stage& stage, const Saved& saved, const std::string& reason) {
@@ -187,12 +189,14 @@ void expect_agreed_failure(const Stage& stage, const Saved& saved, const std::st
 
 TEST_CASE(
     "a disk that fails at any call of a save fails it on all ranks alike, and no old checkpoint is lost") {
-  int num_failed = 0;
-  int num_only_warned = 0;
+  std::uint64_t num_failed = 0;
+  std::uint64_t num_only_warned = 0;
+  std::uint64_t index = 0;
   for (const SmallLayout& layout : kSavingLayouts) {
     const Stage stage(layout);
     for (const int faulty : faulty_ranks(stage))
       for (int call = 1;; ++call) {
+        if (!is_tried(++index)) continue;
         const std::string reason = call % 2 == 0 ? "No space left on device" : "Input/output error";
         FaultDisk disk(stage.saved());
         const Saved saved =
@@ -208,15 +212,17 @@ TEST_CASE(
         stage.expect_last_good(disk, is_told);
       }
   }
-  CHECK(num_failed > 60);
-  CHECK(num_only_warned >= 35);  // where an old one could not be removed
+  CHECK(num_failed * one_case_in() > 50);
+  CHECK(num_only_warned * one_case_in() >= 30);  // where an old one could not be removed
 }
 
 TEST_CASE("a disk that fails at any call of a save and ever after fails it on all ranks alike too") {
+  std::uint64_t index = 0;
   for (const SmallLayout& layout : {kSavingLayouts.front(), kSavingLayouts.back()}) {
     const Stage stage(layout);
     for (const int faulty : faulty_ranks(stage))
       for (int call = 1;; ++call) {
+        if (!is_tried(++index)) continue;
         const std::string reason = "Input/output error";
         FaultDisk disk(stage.saved());
         const Saved saved =
