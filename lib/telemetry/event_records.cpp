@@ -59,6 +59,18 @@ std::string encode_version_event(double wall_time_s) {
   return event;
 }
 
+std::string encode_start_event(double wall_time_s, std::int64_t step) {
+  constexpr std::uint64_t kStart = 1;
+  std::string log;
+  put_key(log, 1, Wire::varint);
+  put_varint(log, kStart);
+  std::string event = begin_event(wall_time_s);
+  put_key(event, 2, Wire::varint);
+  put_varint(event, static_cast<std::uint64_t>(step));
+  put_bytes(event, 7, log);
+  return event;
+}
+
 std::string encode_scalar_event(const ScalarEvent& scalar) {
   std::string value;
   put_bytes(value, 1, scalar.tag);

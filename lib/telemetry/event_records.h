@@ -14,6 +14,10 @@ std::string frame_record(std::string_view data);
 // Event {1: wall_time, 3: file_version "brain.Event:2"}: the first record of every file.
 std::string encode_version_event(double wall_time_s);
 
+// Event {1: wall_time, 2: step, 7: SessionLog {1: START}}: readers drop what older files tell of `step` and
+// later.
+std::string encode_start_event(double wall_time_s, std::int64_t step);
+
 struct ScalarEvent {
   double wall_time_s = 0;
   std::int64_t step = 0;

@@ -22,8 +22,7 @@ struct StepMetrics {
   std::optional<double> mfu;
   std::int64_t memory_peak_bytes = 0;
   bool skipped = false;
-  double checkpoint_pause_s =
-      0;  // for which checkpoints held up the steps since the last line; not in step_time_s
+  double checkpoint_pause_s = 0;  // checkpoints held up the steps since the last line; not in step_time_s
 };
 
 using Warn = std::function<void(const std::string&)>;
@@ -51,6 +50,8 @@ class TensorBoardWriter {
  public:
   TensorBoardWriter(const std::string& folder, Warn warn);
   ~TensorBoardWriter();
+  // The run goes on with `step`: what an earlier run told of it and later ones is no longer shown.
+  void start_at(std::int64_t step);
   void scalar(const std::string& tag, std::int64_t step, double value);
   void flush();
 

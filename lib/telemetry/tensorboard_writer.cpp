@@ -60,6 +60,10 @@ TensorBoardWriter::~TensorBoardWriter() {
   flush();
 }
 
+void TensorBoardWriter::start_at(std::int64_t step) {
+  if (impl_->file.on()) impl_->waiting += frame_record(encode_start_event(wall_time_s(), step));
+}
+
 void TensorBoardWriter::scalar(const std::string& tag, std::int64_t step, double value) {
   if (!impl_->file.on()) return;
   impl_->waiting += frame_record(encode_scalar_event(

@@ -36,6 +36,7 @@ StepReporter::StepReporter(const RunPlan& plan, const RunFolder& folder, Log& lo
 
 void StepReporter::start_clock(std::int64_t steps_done) {
   steps_before_ = last_step_ = steps_done;
+  if (tensorboard_ && steps_done > 0) tensorboard_->start_at(steps_done + 1);
   last_time_ = first_time_ = clock_();
 }
 

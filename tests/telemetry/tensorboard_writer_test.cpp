@@ -191,6 +191,21 @@ TEST_CASE("what was flushed can be read while the writer lives, in whole records
   CHECK(records_of(read_file(path)).size() == 5000);
 }
 
+TEST_CASE("a run that goes on tells from which step, before its own scalars") {
+  const TempFolder folder;
+  TensorBoardWriter writer(folder.path(), nullptr);
+  writer.start_at(301);
+  writer.scalar("loss", 301, 2.5);
+  writer.flush();
+  const auto records = records_of(read_file(files_in(folder.path()).at(0)));
+  REQUIRE(records.size() == 3);
+  const auto start = fields_of(records[1]);
+  CHECK(number<double>(start.at(1)) > 1.6e9);
+  CHECK(number<std::int64_t>(start.at(2)) == 301);
+  CHECK(number<std::int64_t>(fields_of(start.at(7)).at(1)) == 1);
+  CHECK(decode_scalar(records[2]).step == 301);
+}
+
 TEST_CASE("two writers in one folder never share a file") {
   const TempFolder folder;
   TensorBoardWriter first(folder.path(), nullptr);
