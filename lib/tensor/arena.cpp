@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/process_memory.h"
+
 namespace hpt {
 namespace {
 
@@ -11,7 +13,7 @@ namespace {
 void* map_block(std::size_t num_bytes) {
   void* block = mmap(nullptr, num_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (block == MAP_FAILED)
-    fail(ErrorKind::runtime, "memory: {} bytes were asked for and the system has not got them", num_bytes);
+    fail(ErrorKind::runtime, "memory: {} bytes were asked for, but {}", num_bytes, memory_left());
   madvise(block, num_bytes, MADV_HUGEPAGE);
   return block;
 }

@@ -26,7 +26,8 @@ class Checkpointer {
   // By checkpoint.every, and after the last step.
   bool is_due(std::int64_t step) const;
   // Saves what the engine holds after `step`. Returns when it is copied, to be written while training goes on
-  // (checkpoint.async), or else when it is committed. One that is pending is finished first.
+  // (checkpoint.async), or else when it is committed. One that is pending is finished first. An AgreedError
+  // that tells rank and tensor where a number of it is not finite: nothing is saved then.
   void save(std::int64_t step);
   // As save(), and returns when it is committed; nothing where that step's is already.
   void save_now(std::int64_t step);
@@ -44,6 +45,7 @@ class Checkpointer {
 
  private:
   void begin(std::int64_t step, bool through_staging);
+  void require_finite(std::int64_t step);
   std::vector<ShardSource> sources(bool through_staging);
 
   const RunPlan& plan_;

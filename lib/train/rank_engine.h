@@ -86,6 +86,8 @@ class RankEngine {
   Tensor staging() const {
     return staging_;
   }  // u8, of this rank's share of a checkpoint; empty: none planned
+  // Of what this rank holds of the state, the first that is not finite; "" where all is.
+  std::string first_not_finite_state();
   const EngineArenas& arenas() const { return arenas_; }
   EventLog& events() { return events_; }
 
@@ -95,7 +97,6 @@ class RankEngine {
   const ActionList& list_of(const PipelineSchedule& schedule) const;
   // On the way to a RefusedStep, on all ranks: which rank, stage and tensor it comes from.
   [[noreturn]] void refuse(const StepInput& input, const LoadMicroBatch& load, const std::string& what);
-  std::string first_not_finite_state();
   std::string first_not_finite_gradient();
   bool is_finite(const Tensor& tensor);
   void compute_unreduced(const StepInput& input, const LoadMicroBatch& load);

@@ -44,13 +44,11 @@ TEST_CASE("a folder of checkpoints that can't be is refused before the first ste
 
 TEST_CASE("a rank that alone can't write the checkpoints is named before the first step") {
   const SmallRun run;
-  Command command = run.command(Ranks::processes, 2, {"parallel.dp=2", "checkpoint.every=2"});
+  const Command command = run.command(Ranks::processes, 2, {"parallel.dp=2", "checkpoint.every=2"});
   // Where it runs there is no out/.
   const std::string elsewhere =
       "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then mkdir own; cp *.bin run.yaml own; cd own; fi; exec \"$@\"";
-  const auto binary = std::find(command.arguments.begin(), command.arguments.end(), HPT_BINARY);
-  command.arguments.insert(binary, {"sh", "-c", elsewhere, "sh"});
-  const Outcome outcome = e2e::run(command);
+  const Outcome outcome = e2e::run(started_by(command, {"sh", "-c", elsewhere, "sh"}));
   expect_refused_at_start(outcome, "rank 1 on host ");
   CHECK_THAT(outcome.err,
              Contains(": out/checkpoints/probe-00001: can't make it: No such file or directory"));

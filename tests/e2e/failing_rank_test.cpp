@@ -16,10 +16,7 @@ Command with_damage(const SmallRun& run, const std::string& damaged, SmallRun::S
       "size=$(stat -c %s DAMAGED); head -c $((size - 64)) /dev/zero | tr '\\0' '\\377' | "
       "dd of=DAMAGED bs=64 seek=1 conv=notrunc 2>/dev/null; fi; exec \"$@\"";
   const std::string script = std::regex_replace(own, std::regex("DAMAGED"), damaged);
-  Command command = run.command(Ranks::processes, 2, settings);
-  const auto binary = std::find(command.arguments.begin(), command.arguments.end(), HPT_BINARY);
-  command.arguments.insert(binary, {"sh", "-c", script, "sh"});
-  return command;
+  return started_by(run.command(Ranks::processes, 2, settings), {"sh", "-c", script, "sh"});
 }
 
 void expect_line(const Outcome& outcome, const std::string& pattern) {

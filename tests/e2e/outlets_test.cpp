@@ -36,10 +36,8 @@ class SmallDisk {
 };
 
 // The ranks' own streams. (mpirun itself ends the job when its own console breaks.)
-Command with_streams(Command command, const std::string& streams) {
-  const auto binary = std::find(command.arguments.begin(), command.arguments.end(), HPT_BINARY);
-  command.arguments.insert(binary, {"bash", "-c", "exec \"$@\" " + streams, "bash"});
-  return command;
+Command with_streams(const Command& command, const std::string& streams) {
+  return started_by(command, {"bash", "-c", "exec \"$@\" " + streams, "bash"});
 }
 
 }  // namespace

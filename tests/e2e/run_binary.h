@@ -173,6 +173,13 @@ inline std::vector<std::string> under_mpirun(int num_ranks, const std::vector<st
   return words;
 }
 
+// Puts words before the program of this build: what each rank is started by.
+inline Command started_by(Command command, const std::vector<std::string>& words) {
+  const auto binary = std::find(command.arguments.begin(), command.arguments.end(), HPT_BINARY);
+  command.arguments.insert(binary, words.begin(), words.end());
+  return command;
+}
+
 // metrics.jsonl, one object a line. Throws where a line is no JSON object or the last one has no end.
 inline std::vector<nlohmann::json> read_metrics(const std::string& path) {
   const std::string text = read_file(path);

@@ -4,10 +4,13 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "comm/agree_on_fault.h"
 #include "core/host.h"
+#include "support/fault_file_system.h"
 #include "support/ranks.h"
 #include "train/layout_run.h"
 #include "train/measured_rank.h"
+#include "train/saving_run.h"
 
 namespace hpt::testing {
 namespace {
@@ -121,6 +124,48 @@ TEST_CASE("a forward pass that is not finite is told with the rank that has the 
     CAPTURE(spoiled, reasons);
     CHECK(reasons.front().find("the loss is not finite; " + place_of(degrees, spoiled / 2 * 2 + 1) +
                                ": the loss of its own samples") != std::string::npos);
+  }
+}
+
+// What each rank is told that saves after a step in which `harm` was done to its state; nothing is saved
+// then.
+std::vector<std::string> refusals_to_save(const RunConfig& config,
+                                          const std::function<void(const StateTensor&, int rank)>& harm) {
+  const RunPlan plan = make_run_plan(config);
+  FaultDisk disk;
+  std::vector<std::string> told(static_cast<std::size_t>(plan.mesh.world_size()));
+  run_ranks(plan.mesh.world_size(), [&](ProcessGroup& world) {
+    FaultFileSystem files(disk);
+    SavingRank rank(plan, world, files);
+    rank.train_to(1);
+    rank.save();
+    rank.train_to(2);
+    for (const StateTensor& tensor : rank.engine().state()) harm(tensor, world.rank());
+    try {
+      rank.save();
+    } catch (const AgreedError& error) {
+      told[static_cast<std::size_t>(world.rank())] = error.what();
+    }
+  });
+  FaultFileSystem files(disk);
+  CHECK(committed_steps(files, "out/checkpoints") == std::vector<std::int64_t>{1});
+  CHECK(files.list("out/checkpoints").size() == 1);
+  return told;
+}
+
+TEST_CASE(
+    "state that is not finite is never saved: all ranks are told of the one that has it, and the tensor") {
+  const RunConfig config = saving_config({1, 2, 2});
+  const std::string name = "final_norm.weight.second_moment";  // on the last stage
+  for (const int spoiled : {1, 3}) {
+    const std::vector<std::string> told = refusals_to_save(config, [&](const StateTensor& tensor, int rank) {
+      if (rank == spoiled && state_name(*tensor.row, tensor.slot) == name)
+        tensor.value.as<double>()[1] = std::numeric_limits<double>::infinity();
+    });
+    CHECK(told == std::vector<std::string>(
+                      4, format("rank {} on host {}: step 2: {} is not finite, and is not saved; the "
+                                "checkpoint before stays",
+                                spoiled, host_name(), name)));
   }
 }
 

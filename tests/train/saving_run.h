@@ -68,6 +68,9 @@ class SavingRank {
 
   std::int64_t step() const { return step_; }
   Checkpointer& checkpointer() { return checkpointer_; }
+  const RankEngine& engine() const { return engine_; }
+  // Told of every micro-batch that this rank reads.
+  void watch_loads(LoadMicroBatch watch) { watch_ = std::move(watch); }
 
   void train_to(std::int64_t last) {
     const std::int64_t batch = plan_.config.batch.global;
@@ -78,8 +81,11 @@ class SavingRank {
       input.num_predicted = data_.count_predicted(input.first_ordinal, batch);
       input.lr = plan_.config.optimizer.lr;
       input.votes = [this] { return StepVotes{false, checkpointer_.is_part_done()}; };
-      const StepOutcome outcome = engine_.train_step(
-          input, [this](const MicroBatch& into, std::int64_t first) { data_.load(into, first); });
+      const StepOutcome outcome =
+          engine_.train_step(input, [this](const MicroBatch& into, std::int64_t first) {
+            data_.load(into, first);
+            if (watch_) watch_(into, first);
+          });
       if (outcome.save_part_done) checkpointer_.advance();
     }
   }
@@ -107,6 +113,7 @@ class SavingRank {
   StartPoint start_;
   Checkpointer checkpointer_;
   std::int64_t step_;
+  LoadMicroBatch watch_;
 };
 
 // By tensor: the hash of the whole.
