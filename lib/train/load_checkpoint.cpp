@@ -103,7 +103,6 @@ std::string broadcast_text(const std::string& text, ProcessGroup& world) {
 
 // On a network's disk what rank 0 sees may come to another host a while later.
 Manifest read_agreed_manifest(FileSystem& files, const CheckpointSource& source, const RankContext& rank) {
-  constexpr double kLongest = 30;  // s
   const std::string path = source.folder + "/" + kManifestName;
   Manifest manifest;
   std::int64_t id = 0;
@@ -129,7 +128,7 @@ Manifest read_agreed_manifest(FileSystem& files, const CheckpointSource& source,
     } catch (const Error& error) {
       found = error.what();
     }
-    if (seconds_now() - begin > kLongest)
+    if (seconds_now() - begin > source.patience_s)
       fail(ErrorKind::usage, "rank {} on host {}: {}: {}; every host must see the same checkpoints",
            rank.rank, host_name(), path, found);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -18,13 +18,14 @@ struct CheckpointSource {
   bool weights_only = false;  // without what an optimizer keeps
   std::string others;         // where there may be other checkpoints, for the message of a refusal
   std::string advice;         // what to do with one: "go on from one with --resume"; its path follows
+  double patience_s = 30;     // for a host that does not see it yet: on a network's disk it may come later
 };
 
 // Called by all ranks: rank 0's text, on every rank.
 std::string broadcast_text(const std::string& text, ProcessGroup& world);
 
 // Called by all ranks. Error of kind usage, with those that are whole, where the manifest is damaged, or a
-// host sees another one than rank 0 for half a minute: on a network's disk a file may come a while later.
+// host sees another one than rank 0, or none, for patience_s.
 Manifest read_agreed_manifest(FileSystem& files, const CheckpointSource& source, const RankContext& rank);
 
 // Called by all ranks: fills the engine's state, or its parameters alone. Errors of kind usage, the same on

@@ -12,6 +12,7 @@
 #include <new>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "comm/control/monitor.h"
 #include "comm/control/process_probe.h"
@@ -35,6 +36,34 @@ void be_at_step_12(RankContext& rank) {
 void receive_from_self(RankContext& rank) {
   int never = 0;
   rank.world->recv({&never, DType::i32, {1}}, rank.rank, {}).join();
+}
+
+constexpr std::int64_t kLong = 1 << 20;  // elements: a transfer takes longer than all between two
+
+void sum_on_and_on(ProcessGroup& world) {
+  std::vector<float> x(kLong);
+  for (;;) world.all_reduce({x.data(), DType::f32, {kLong}}, ReduceOp::sum, {}).join();
+}
+
+// Each to the next in a ring.
+void pass_on_and_on(ProcessGroup& world) {
+  std::vector<float> out(kLong), in(kLong);
+  const int size = world.size();
+  for (;;) {
+    Work sent = world.send({out.data(), DType::f32, {kLong}}, (world.rank() + 1) % size, {});
+    world.recv({in.data(), DType::f32, {kLong}}, (world.rank() + size - 1) % size, {}).join();
+    sent.join();
+  }
+}
+
+void work_until_rank_1_is_killed(RankContext& rank, void (*work)(ProcessGroup&)) {
+  be_at_step_12(rank);
+  if (rank.rank == 1)
+    std::thread([] {
+      sleep_for(0.3);
+      raise(SIGKILL);
+    }).detach();
+  work(*rank.world);
 }
 
 // What the chosen rank does; then all meet in a barrier, unless they leave.
@@ -70,6 +99,8 @@ const std::map<std::string, Way>& ways() {
       {"exit", [](RankContext&) { std::exit(0); }},
       {"quit", [](RankContext&) { _exit(0); }},
       {"kill", [](RankContext&) { raise(SIGKILL); }},
+      {"kill in a sum", [](RankContext& rank) { work_until_rank_1_is_killed(rank, sum_on_and_on); }},
+      {"kill in messages", [](RankContext& rank) { work_until_rank_1_is_killed(rank, pass_on_and_on); }},
       {"stop", [](RankContext&) { raise(SIGSTOP); }},
       {"sleep", [](RankContext&) { sleep_for(300); }},
       {"deadline", receive_from_self},

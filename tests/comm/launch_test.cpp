@@ -135,6 +135,19 @@ TEST_CASE("a rank that dies without a word makes the job fail, and is named once
   }
 }
 
+TEST_CASE("a rank that is killed in the midst of a sum or of messages is named once, and no other waits on") {
+  if (!kWithMpirun) return;
+  for (const std::string way : {"kill in a sum", "kill in messages"}) {
+    const e2e::Outcome outcome = e2e::run(launch_command(Ranks::processes, 3, {way}));
+    INFO(way << ": " << outcome.err);
+    CHECK(outcome.exit_code != 0);
+    CHECK(outcome.seconds < kSoon);
+    CHECK(outcome.count_err_lines("rank 1 on host ") == 1);
+    CHECK(outcome.count_err_lines("(its process is gone) at step 12") == 1);
+    CHECK(outcome.count_own_err_lines() == 1);
+  }
+}
+
 TEST_CASE("a rank that is stopped or hangs is named, not one that waits for it") {
   expect_end({"sleep", "1"}, 1, "has been busy with one thing for 5 s, in the start-up; rank ");
   if (!kWithMpirun) return;
@@ -257,6 +270,36 @@ TEST_CASE("who is who is read from Open MPI first, then PMIx, PMI and SLURM's st
   CHECK(launcher_with({{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}}).command == "mpiexec -n 4");
   CHECK(launcher_with(step).size == 2);
   CHECK_FALSE(launcher_with(step).no_peers.empty());
+}
+
+TEST_CASE(
+    "whatever SLURM tells beside the rank, a step is never taken for a world of one, nor a script for many") {
+  const std::vector<std::pair<std::string, std::string>> others = {
+      {"SLURM_NTASKS", "4"}, {"SLURM_NTASKS_PER_NODE", "2"}, {"SLURM_TASKS_PER_NODE", "2(x2)"},
+      {"SLURM_NNODES", "2"}, {"SLURM_NODELIST", "n[1-2]"},   {"SLURM_STEP_NODELIST", "n[1-2]"},
+      {"SLURM_PROCID", "1"}, {"SLURM_JOB_ID", "77"},         {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"}};
+  for (unsigned subset = 0; subset < 1U << others.size(); ++subset) {
+    std::map<std::string, std::string> script;
+    for (std::size_t i = 0; i < others.size(); ++i)
+      if ((subset >> i & 1U) != 0) script.insert(others[i]);
+    CAPTURE(script);
+    REQUIRE_FALSE(launcher_with(script).starts_many());
+    std::map<std::string, std::string> step = script;
+    step["SLURM_STEP_ID"] = "0";
+    step["SLURM_PROCID"] = "1";
+    for (const bool tells_size : {false, true})
+      for (const bool has_pmix : {false, true}) {
+        if (tells_size) step["SLURM_STEP_NUM_TASKS"] = "4";
+        if (has_pmix) step["PMIX_RANK"] = "1";
+        const Launcher found = launcher_with(step);
+        REQUIRE(found.starts_many());
+        REQUIRE(found.rank == 1);
+        REQUIRE(found.size == (tells_size ? 4 : 0));  // 0: MPI tells
+        REQUIRE(found.no_peers.empty() == has_pmix);
+        step.erase("SLURM_STEP_NUM_TASKS");
+        step.erase("PMIX_RANK");
+      }
+  }
 }
 
 TEST_CASE("launcher variables that are no ranks are refused by name") {

@@ -41,6 +41,31 @@ TEST_CASE("a run that goes on from any of its checkpoints, three times over, end
     }
 }
 
+TEST_CASE("the learning rate of every step is the same wherever the run went on, in the warm-up too") {
+  const SmallRun run;
+  const SmallRun::Settings settings = {"run.steps=10",       "optimizer.warmup_steps=3",
+                                       "eval.every=0",       "checkpoint.every=1",
+                                       "checkpoint.keep=99", "checkpoint.async=false"};
+  REQUIRE(run.train(Ranks::threads, 1, settings).exit_code == 0);
+  const auto rates = step_values(run.metrics(), "lr");
+  const auto losses = step_values(run.metrics(), "loss");
+  const auto end = hashes(run, 10);
+  REQUIRE(rates.size() == 10);
+  CHECK(rates.front() > 0);
+  CHECK(*std::max_element(rates.begin(), rates.end()) == 1e-2);  // the configured one, and no other
+  CHECK(rates[2] == 1e-2);
+  for (int last = 9; last >= 1; --last) {
+    for (int step = last + 1; step <= 10; ++step) fs::remove_all(step_folder(run, step));
+    const Outcome outcome = run.train(Ranks::threads, 1, settings);
+    CAPTURE(last, outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    CHECK_THAT(outcome.out, Contains("resumed after step " + std::to_string(last) + " "));
+    CHECK(step_values(run.metrics(), "lr") == rates);
+    CHECK(step_values(run.metrics(), "loss") == losses);
+    CHECK(hashes(run, 10) == end);
+  }
+}
+
 TEST_CASE("a run stopped by a signal at any moment goes on with the same command to the same bits") {
   const SmallRun whole;
   REQUIRE(
@@ -104,7 +129,7 @@ TEST_CASE("resume: never begins anew and keeps what was there") {
   CHECK(run.metrics().front()["step"] == 1);
 }
 
-TEST_CASE("init_from takes the weights alone, into a fresh run") {
+TEST_CASE("init_from takes the weights alone, into a fresh run, and never to another dtype") {
   const SmallRun run;
   REQUIRE(run.train(Ranks::threads, 1, saving()).exit_code == 0);
   const Outcome outcome =
@@ -119,6 +144,11 @@ TEST_CASE("init_from takes the weights alone, into a fresh run") {
   const std::string table = "embedding.token.weight";
   CHECK(after.at(table) == before.at(table));  // at a learning rate of nothing
   CHECK(after.at(table + ".first_moment") != before.at(table + ".first_moment"));
+  const Outcome wider =
+      run.train(Ranks::threads, 1,
+                {"run.dir=wider", "run.precision=fp64", "checkpoint.init_from=" + step_folder(run, 6)});
+  CHECK(wider.exit_code == 2);
+  CHECK_THAT(wider.err, Contains("its " + table + " is f32, and the run's f64"));
 }
 
 TEST_CASE("a checkpoint that is asked for and not there is refused, never replaced by random weights") {

@@ -1,3 +1,5 @@
+#include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -78,6 +80,29 @@ TEST_CASE("a steady step asks its arenas for nothing more than the measured ones
   CHECK(after_first > 0);
   CHECK(after_first == after_last);
   CHECK(after_last == planned);
+}
+
+TEST_CASE("an evaluation asks its arenas for nothing that a step does not, in any layout") {
+  for (const auto& [tp, pp, dp] :
+       std::vector<std::array<int, 3>>{{1, 1, 1}, {2, 2, 1}, {1, 4, 1}, {1, 1, 2}}) {
+    RunConfig config = case_t();
+    config.run.steps = 2;
+    config.parallel.tp = tp;
+    config.parallel.pp = pp;
+    config.parallel.dp = dp;
+    LayoutRun run;
+    run.config = config;
+    run.data = {config.model.seq_length, config.model.vocab_size, false};
+    std::atomic<bool> is_within{true};
+    run.between_steps = [&](RankEngine& engine, std::int64_t) {
+      const std::size_t of_step = engine.arenas().peak_bytes();
+      engine.evaluate_batch(0,
+                            [&](const MicroBatch& into, std::int64_t first) { run.data.load(into, first); });
+      if (engine.arenas().peak_bytes() != of_step) is_within = false;
+    };
+    CHECK(train_in_layout(run).faults.empty());
+    CHECK(is_within);
+  }
 }
 
 TEST_CASE("1F1B keeps min(p - i, m) micro-batches and GPipe all of them") {

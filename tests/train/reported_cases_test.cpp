@@ -1,10 +1,12 @@
 // Small cases of faults that users of other trainers reported, as far as no other test holds them; the rows'
 // names are those of docs/proofs.md.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <set>
 #include <vector>
 
 #include "models/model_spec.h"
+#include "optim/lr_schedule.h"
 #include "train/layout_compare.h"
 
 namespace hpt::testing {
@@ -68,6 +70,37 @@ TEST_CASE("clipping scales SGD's steps by the norm of the whole model, in every 
   const LayoutRun run = run_of(config, true);
   REQUIRE(train_in_layout(run).norms[0] > 0.1);
   check_layouts(run, {{1, 2, 1}, {1, 4, 1}, {2, 1, 1}, {4, 1, 1}, {1, 1, 2}, {1, 1, 3}, {2, 2, 2}});
+}
+
+// C7, C9: had a step of nothing been counted before it, it would be smaller.
+TEST_CASE("AdamW's first step moves every weight by the learning rate against its gradient's sign") {
+  RunConfig config = case_t();
+  config.run.steps = 1;
+  config.optimizer = {};
+  config.optimizer.lr = 0.01;
+  config.optimizer.warmup_steps = 3;
+  config.optimizer.weight_decay = 0;
+  config.optimizer.clip_norm = 0;
+  for (const Degrees& degrees : std::vector<Degrees>{{1, 1, 1}, {2, 2, 1}, {1, 1, 3}}) {
+    LayoutRun run = run_of(in_layout(config, degrees));
+    run.lr = learning_rate(config.optimizer, 10, 1);
+    REQUIRE(run.lr > 0);
+    const LayoutResult result = train_in_layout(run);
+    double worst = 0;
+    std::size_t num_moved = 0, num_elements = 0;
+    for (const auto& [name, before] : result.initial)
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        const double gradient = result.gradients[0].at(name)[i];
+        const double step = gradient / (std::abs(gradient) + config.optimizer.eps);
+        const double after = result.parameters.at(name)[i];
+        worst = std::max(worst, std::abs(after - (before[i] - run.lr * step)));
+        num_moved += after != before[i] ? 1 : 0;
+        ++num_elements;
+      }
+    CAPTURE(degrees.tp, degrees.pp, degrees.dp, num_elements);
+    CHECK(worst < 1e-12);
+    CHECK(num_moved > num_elements * 9 / 10);
+  }
 }
 
 // E1
