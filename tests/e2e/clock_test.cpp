@@ -3,6 +3,7 @@
 #include <chrono>
 #include <set>
 
+#include "e2e/faults.h"
 #include "e2e/saved_run.h"
 
 namespace e2e {
@@ -44,6 +45,26 @@ TEST_CASE("ranks whose wall clocks jump by days train, wait, save and clear away
     CHECK(names_in(jumping.folder() / "out/checkpoints") == names_in(calm.folder() / "out/checkpoints"));
   }
   CHECK(dates(jumping).size() == 3);  // the clocks did jump
+}
+
+TEST_CASE(
+    "a stopped rank is given up after run.watchdog_s, not sooner nor later, though all clocks jump by days") {
+  const SmallRun run;
+  const Command command = run.command(Ranks::processes, 2, endless({"parallel.tp=2", "run.watchdog_s=4"}));
+  Process process(started_by(command, {"env", "LD_PRELOAD=" HPT_CLOCK_SHIM}));
+  REQUIRE(wait_for_step(run, process));
+  const std::vector<pid_t> ranks = children_of(process.pid());
+  REQUIRE(ranks.size() == 2);
+  const auto struck = std::chrono::steady_clock::now();
+  kill(ranks[1], SIGSTOP);
+  const Outcome outcome = process.wait();
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - struck;
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK(passed.count() > 2);
+  CHECK(passed.count() < 12);
+  CHECK(outcome.count_err_lines("rank 1 on host ") == 1);
+  CHECK(outcome.count_err_lines("is stopped (by a signal or a debugger) at step ") == 1);
 }
 
 TEST_CASE("which checkpoint is the newest, and which goes, is told by its step and never by a file's time") {
