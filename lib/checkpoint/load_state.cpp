@@ -114,7 +114,7 @@ std::string find_difference(const Manifest& manifest, const StateTable& table) {
 }
 
 void read_state(FileSystem& files, const std::string& folder, const Manifest& manifest,
-                const StateTable& table, const std::function<void()>& beat) {
+                const StateTable& table, const std::function<void(const StateTensor&)>& on_read) {
   const TensorsByName tensors = by_name(manifest);
   Shards shards(files, folder, manifest);
   Window window;
@@ -124,7 +124,7 @@ void read_state(FileSystem& files, const std::string& folder, const Manifest& ma
       for (const StoredBox& box : stored.boxes)
         if (intersection(box.box, tensor.box).num_elements() > 0)
           read_box(shards[box.file], box, tensor, window);
-      beat();
+      on_read(tensor);
     }
   } catch (const Error& error) {
     throw Error(ErrorKind::usage, error.what());

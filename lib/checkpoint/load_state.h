@@ -20,9 +20,9 @@ std::string find_difference(const Manifest& manifest, const StateTable& table);
 
 // Fills the tensors of the table, of which find_difference() found none. Errors of kind usage that name the
 // file where it is missing, of another size or with another header than the manifest tells, or can't be read.
-// What was read is not yet proved: see check_state(). `beat` is called now and then.
+// What was read is not yet proved: see is_whole(). `on_read` is called with each tensor once it is read.
 void read_state(FileSystem& files, const std::string& folder, const Manifest& manifest,
-                const StateTable& table, const std::function<void()>& beat);
+                const StateTable& table, const std::function<void(const StateTensor&)>& on_read);
 
 // The sum of the hashes of all ranks' parts of a tensor, and how many elements were counted: with each
 // element held by as many ranks as any other, it is that many times the whole tensor's hash.

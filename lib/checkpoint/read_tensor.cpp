@@ -26,7 +26,7 @@ WholeTensor read_whole(FileSystem& files, const OpenCheckpoint& checkpoint, cons
   row.shape = stored.shape;
   StateTensor held{&row, "", {placed_whole(stored.shape).offset, stored.shape}, {}};
   held.value = {whole.bytes.get(), stored.dtype, stored.shape};
-  read_state(files, checkpoint.folder, checkpoint.manifest, {held}, [] {});
+  read_state(files, checkpoint.folder, checkpoint.manifest, {held}, [](const StateTensor&) {});
   if (!is_whole(stored, hash_held(held)))
     fail(ErrorKind::usage, "{}: its {} is damaged: it has not the hash that was saved", checkpoint.folder,
          stored.name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <utility>
 
@@ -26,7 +27,7 @@ class Gatherer {
 
   void append(const char* data, std::size_t num_bytes) {
     if (num_held_ + num_bytes > kMostHeld) flush();
-    if (num_bytes >= kMostHeld) return hand_over(data, num_bytes);
+    for (; num_bytes >= kMostHeld; data += kMostHeld, num_bytes -= kMostHeld) hand_over(data, kMostHeld);
     std::memcpy(held_.get() + num_held_, data, num_bytes);
     num_held_ += num_bytes;
   }
@@ -55,24 +56,31 @@ class Gatherer {
   StreamingHash hash_;
 };
 
-// Stretches that are hashed and written while they are in the cache.
-constexpr std::int64_t kStretch = std::int64_t{1} << 18;  // elements
-
-TensorHash append_box(const TensorKind& tensor, const Box& box, const ShardSource& source, Gatherer& file) {
-  const std::uint64_t key = tensor_key(tensor.name);
+// Calls visit(place in the whole tensor, first element, number of elements) for each stretch of `box`.
+template <typename Visit>
+void for_each_stretch(const TensorKind& tensor, const Box& box, const ShardSource& source, Visit visit) {
   const std::size_t size = size_of(tensor.dtype);
-  TensorHash hash;
   for_each_run(box, std::array{source.placed, placed_whole(tensor.shape)},
                [&](const std::array<std::int64_t, 2>& places, std::int64_t count) {
-                 for (std::int64_t done = 0; done < count; done += kStretch) {
-                   const std::int64_t now = std::min(kStretch, count - done);
-                   const char* from = static_cast<const char*>(source.data) +
-                                      static_cast<std::size_t>(places[0] + done) * size;
-                   hash += hash_elements(key, places[1] + done, tensor.dtype, from, now);
-                   file.append(from, static_cast<std::size_t>(now) * size);
-                 }
+                 const auto offset = static_cast<std::size_t>(places[0]) * size;
+                 visit(places[1], static_cast<const char*>(source.data) + offset, count);
                });
+}
+
+TensorHash hash_box(const TensorKind& tensor, const Box& box, const ShardSource& source) {
+  const std::uint64_t key = tensor_key(tensor.name);
+  TensorHash hash;
+  for_each_stretch(tensor, box, source, [&](std::int64_t place, const char* from, std::int64_t count) {
+    hash += hash_elements(key, place, tensor.dtype, from, count);
+  });
   return hash;
+}
+
+void append_box(const TensorKind& tensor, const Box& box, const ShardSource& source, Gatherer& file) {
+  const std::size_t size = size_of(tensor.dtype);
+  for_each_stretch(tensor, box, source, [&](std::int64_t /*place*/, const char* from, std::int64_t count) {
+    file.append(from, static_cast<std::size_t>(count) * size);
+  });
 }
 
 }  // namespace
@@ -101,18 +109,23 @@ WrittenShard write_shard(FileSystem& files, const std::string& folder, const Sha
                          std::atomic<std::uint64_t>& progress) {
   HPT_REQUIRE(sources.size() == layout.boxes.size());
   const auto file = files.create(folder + "/" + layout.name);
+  const auto kind = [&](std::size_t i) -> const TensorKind& {
+    return tensors[static_cast<std::size_t>(layout.boxes[i].tensor)];
+  };
+  // Beside the writing, which waits for the disk.
+  std::future<std::vector<TensorHash>> hashes = std::async(std::launch::async, [&] {
+    std::vector<TensorHash> made;
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      made.push_back(hash_box(kind(i), layout.boxes[i].box, sources[i]));
+    return made;
+  });
   Gatherer gatherer(*file, progress);
   gatherer.append(layout.header.data(), layout.header.size());
-  WrittenShard written;
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    const ShardBox& part = layout.boxes[i];
-    written.hashes.push_back(
-        append_box(tensors[static_cast<std::size_t>(part.tensor)], part.box, sources[i], gatherer));
-  }
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    append_box(kind(i), layout.boxes[i].box, sources[i], gatherer);
   gatherer.flush();
   file->sync_and_close();
-  written.hash = gatherer.hash();
-  return written;
+  return {gatherer.hash(), hashes.get()};
 }
 
 void add_shard(Manifest& manifest, const ShardLayout& layout, std::uint64_t hash) {

@@ -1,7 +1,9 @@
 #include "checkpoint/verify.h"
 
 #include <algorithm>
+#include <future>
 #include <memory>
+#include <utility>
 
 #include "checkpoint/checkpoint_folder.h"
 #include "checkpoint/safetensors.h"
@@ -12,15 +14,22 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 
+// Each stretch is hashed beside the reading of the next.
 std::uint64_t hash_of_file(const ReadableFile& file, const std::function<void()>& beat) {
-  const auto buffer = std::make_unique<char[]>(kBufferBytes);
+  auto current = std::make_unique<char[]>(kBufferBytes);
+  auto next = std::make_unique<char[]>(kBufferBytes);
   StreamingHash hash;
+  std::future<void> hashing;
   for (std::uint64_t at = 0; at < file.size(); at += kBufferBytes) {
     const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, file.size() - at));
-    file.read(at, buffer.get(), now);
-    hash.update(buffer.get(), now);
+    file.read(at, next.get(), now);
+    if (hashing.valid()) hashing.get();
+    std::swap(current, next);
+    hashing =
+        std::async(std::launch::async, [&hash, bytes = current.get(), now] { hash.update(bytes, now); });
     beat();
   }
+  if (hashing.valid()) hashing.get();
   return hash.digest();
 }
 

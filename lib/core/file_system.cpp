@@ -15,7 +15,8 @@
 namespace hpt {
 namespace {
 
-constexpr std::size_t kLargestCall = std::size_t{1} << 30;  // the system moves no more than 2 GiB at once
+constexpr std::size_t kLargestWrite = std::size_t{1} << 30;  // the system moves no more than 2 GiB at once
+constexpr std::size_t kLargestRead = std::size_t{1} << 20;   // it reads ahead of calls, not within one
 
 [[noreturn]] void fail_with_errno(const std::string& path, const char* what) {
   const int code = errno;
@@ -53,11 +54,13 @@ class PosixWritableFile final : public WritableFile {
     const auto* bytes = static_cast<const char*>(data);
     while (num_bytes > 0) {
       const ssize_t written =
-          uninterrupted([&] { return ::write(file_.get(), bytes, std::min(num_bytes, kLargestCall)); });
+          uninterrupted([&] { return ::write(file_.get(), bytes, std::min(num_bytes, kLargestWrite)); });
       if (written < 0) fail_with_errno(path_, "write to it");
       bytes += written;
       num_bytes -= static_cast<std::size_t>(written);
+      size_ += written;
     }
+    if (size_ - begun_ >= kBeginEvery) begin_writing();
   }
 
   void sync_and_close() override {
@@ -68,8 +71,19 @@ class PosixWritableFile final : public WritableFile {
   }
 
  private:
+  static constexpr off_t kBeginEvery = off_t{8} << 20;
+
+  // The disk begins with what came so far, while more comes, and not only when sync_and_close() waits for it.
+  // What goes wrong is told there.
+  void begin_writing() {
+    ::sync_file_range(file_.get(), begun_, size_ - begun_, SYNC_FILE_RANGE_WRITE);
+    begun_ = size_;
+  }
+
   std::string path_;
   Descriptor file_;
+  off_t size_ = 0;
+  off_t begun_ = 0;
 };
 
 class PosixReadableFile final : public ReadableFile {
@@ -87,7 +101,7 @@ class PosixReadableFile final : public ReadableFile {
     auto* bytes = static_cast<char*>(into);
     while (num_bytes > 0) {
       const ssize_t got = uninterrupted([&] {
-        return ::pread(file_.get(), bytes, std::min(num_bytes, kLargestCall), static_cast<off_t>(offset));
+        return ::pread(file_.get(), bytes, std::min(num_bytes, kLargestRead), static_cast<off_t>(offset));
       });
       if (got < 0) fail_with_errno(path_, "read it");
       if (got == 0)

@@ -11,10 +11,14 @@
 namespace hpt {
 namespace {
 
-// Sums of the hashes' 32-bit quarters: no carry is lost in fewer than 2^32 elements.
+// Sums of 32-bit quarters of products, at most 3 of each for an element: no carry is lost in 2^30 elements.
 struct Quarters {
   std::uint64_t q0 = 0, q1 = 0, q2 = 0, q3 = 0;
 };
+
+constexpr std::int64_t kMostAtOnce = std::int64_t{1} << 30;
+constexpr std::uint64_t kLow = 0xFFFFFFFF;
+constexpr std::uint64_t kNotZero = 0x9E3779B97F4A7C15;  // so that zeros count
 
 TensorHash sum_of(const Quarters& quarters) {
   TensorHash sum{quarters.q0, 0};
@@ -24,18 +28,30 @@ TensorHash sum_of(const Quarters& quarters) {
   return sum;
 }
 
+// Adds `low` x `factor` at the quarter `first`; both are less than 2^32.
+void add_product(std::uint64_t low, std::uint64_t factor, std::uint64_t& first, std::uint64_t& second) {
+  const std::uint64_t product = low * factor;
+  first += product & kLow;
+  second += product >> 32U;
+}
+
+// An element's hash is its place times its bits: places are odd, 64 bits long and as good as random, so that
+// one changed element always changes the sum, and several do but for one chance in 2^64 (multilinear
+// hashing, Carter and Wegman 1979). In products of 32 bits, which all processors have as vectors.
 template <typename Bits>
 TensorHash hash_bits(std::uint64_t key, std::int64_t first_index, const Bits* bits, std::int64_t count) {
-  constexpr std::uint64_t kLow = 0xFFFFFFFF;
   Quarters sum;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint64_t place = mix64(key + static_cast<std::uint64_t>(first_index + i));
-    const std::uint64_t low = mix64(place ^ bits[i]);
-    const std::uint64_t high = mix64(~place + bits[i]);
-    sum.q0 += low & kLow;
-    sum.q1 += low >> 32U;
-    sum.q2 += high & kLow;
-    sum.q3 += high >> 32U;
+    const std::uint64_t place = mix64(key + static_cast<std::uint64_t>(first_index + i)) | 1U;
+    const std::uint64_t low = place & kLow;
+    const std::uint64_t high = place >> 32U;
+    const auto element = static_cast<std::uint64_t>(bits[i] ^ static_cast<Bits>(kNotZero));
+    add_product(low, element & kLow, sum.q0, sum.q1);
+    add_product(high, element & kLow, sum.q1, sum.q2);
+    if constexpr (sizeof(Bits) > sizeof(std::uint32_t)) {
+      add_product(low, element >> 32U, sum.q1, sum.q2);
+      add_product(high, element >> 32U, sum.q2, sum.q3);
+    }
   }
   return sum_of(sum);
 }
@@ -78,10 +94,9 @@ std::uint64_t tensor_key(std::string_view name) {
 
 TensorHash hash_elements(std::uint64_t key, std::int64_t first_index, DType dtype, const void* elements,
                          std::int64_t num_elements) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
   TensorHash sum;
-  for (std::int64_t begin = 0; begin < num_elements; begin += kMost) {
-    const std::int64_t count = std::min(kMost, num_elements - begin);
+  for (std::int64_t begin = 0; begin < num_elements; begin += kMostAtOnce) {
+    const std::int64_t count = std::min(kMostAtOnce, num_elements - begin);
     if (dtype == DType::f32)
       sum += hash_bits(key, first_index + begin, static_cast<const std::uint32_t*>(elements) + begin, count);
     else if (dtype == DType::f64)

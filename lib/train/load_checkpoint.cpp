@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <thread>
 #include <unordered_map>
 
@@ -39,20 +40,42 @@ StateTable wanted(const RankEngine& engine, bool weights_only) {
   return table;
 }
 
-// The names of tensors that the ranks together do not hold as they were saved.
+// Hashes each tensor beside the reading of the next.
+class HashesBeside {
+ public:
+  // `tensor` outlives the hashing.
+  void add(const StateTensor& tensor) {
+    collect();
+    pending_ = std::async(std::launch::async, [&tensor] { return hash_held(tensor); });
+  }
+  // Of all tensors, in order.
+  std::vector<HeldHash> take() {
+    collect();
+    return std::move(hashes_);
+  }
+
+ private:
+  void collect() {
+    if (pending_.valid()) hashes_.push_back(pending_.get());
+  }
+
+  std::future<HeldHash> pending_;
+  std::vector<HeldHash> hashes_;
+};
+
+// The names of tensors that the ranks together do not hold as they were saved; `held`: of this rank's table.
 std::vector<std::string> damaged_tensors(const RunPlan& plan, const Manifest& manifest,
-                                         const StateTable& table, const RankContext& rank) {
+                                         const StateTable& table, const std::vector<HeldHash>& held,
+                                         const RankContext& rank) {
   constexpr std::size_t kEntries = kQuarters + 1;  // of the hash, and a count
   const std::vector<TensorKind> kinds = checkpoint_tensors(plan);
   std::vector<std::int64_t> sums(kEntries * kinds.size());
   std::unordered_map<std::string, std::size_t> place;
   for (std::size_t i = 0; i < kinds.size(); ++i) place[kinds[i].name] = i;
-  for (const StateTensor& tensor : table) {
-    const HeldHash held = hash_held(tensor);
-    std::int64_t* entries = &sums[kEntries * place.at(state_name(*tensor.row, tensor.slot))];
-    add_quarters(entries, held.hash);
-    entries[kQuarters] += held.num_elements;
-    rank.status->beat();
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    std::int64_t* entries = &sums[kEntries * place.at(state_name(*table[i].row, table[i].slot))];
+    add_quarters(entries, held[i].hash);
+    entries[kQuarters] += held[i].num_elements;
   }
   all_reduce_sum(sums, *rank.world);
   std::vector<std::string> damaged;
@@ -143,13 +166,17 @@ void load_state(const RunPlan& plan, RankEngine& engine, FileSystem& files, cons
   if (const std::string difference = find_difference(manifest, table); !difference.empty())
     fail(ErrorKind::usage, "{}: does not fit this run: {}", source.folder, difference);
   std::string fault;
+  HashesBeside hashes;
   try {
-    read_state(files, source.folder, manifest, table, [&] { rank.status->beat(); });
+    read_state(files, source.folder, manifest, table, [&](const StateTensor& tensor) {
+      hashes.add(tensor);
+      rank.status->beat();
+    });
   } catch (const Error& error) {
     fault = error.what();
   }
   agree_on_damage(fault, files, source, rank);
-  const std::vector<std::string> damaged = damaged_tensors(plan, manifest, table, rank);
+  const std::vector<std::string> damaged = damaged_tensors(plan, manifest, table, hashes.take(), rank);
   if (!damaged.empty() && rank.rank == 0) fault = fault_of(damaged, files, source.folder, rank);
   agree_on_damage(fault, files, source, rank);
 }

@@ -1,5 +1,6 @@
 #include "core/tensor_hash.h"
 
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -81,9 +82,21 @@ TEST_CASE("a hash is written as 32 digits and read back, and nothing else is one
   CHECK_FALSE(parse_tensor_hash("fedcba98765432100123456789abcdeG").has_value());
 }
 
+// Computed apart, with whole numbers of any length.
 TEST_CASE("what is written today has the same hash in any later version") {
   const std::vector<float> whole = values(100);
-  CHECK(to_string(hash_of(whole)) == "0c9ac88ab6102ea9ebf8d09f3e136c2b");
+  CHECK(to_string(hash_of(whole)) == "0000000ea45519eebe9adf1cf1a1a240");
+  const std::vector<double> longer = {1, 2, 3, -1e300};
+  CHECK(to_string(hash_elements(kKey, 0, DType::f64, longer.data(), 4)) ==
+        "44b5c511b49383471a43425c0afc6af6");
+}
+
+TEST_CASE("sums of products keep every carry") {
+  const std::vector<double> all_bits(1000, std::bit_cast<double>(~std::uint64_t{0} ^ 0x9E3779B97F4A7C15));
+  TensorHash one_by_one;
+  for (std::int64_t i = 0; i < 1000; ++i)
+    one_by_one += hash_elements(kKey, i, DType::f64, all_bits.data(), 1);
+  CHECK(hash_elements(kKey, 0, DType::f64, all_bits.data(), 1000) == one_by_one);
 }
 
 }  // namespace
