@@ -95,6 +95,9 @@ void Saver::write_own_shard() {
   written_ = {};
   if (layout_.boxes.empty()) return;
   written_ = write_shard(files_, folder_, layout_, plan_.tensors, sources_, progress_);
+  // A step looks at its loss and gradients; what came of them may still be too large for its type.
+  if (!written_.not_finite.empty())
+    fail(ErrorKind::runtime, "{} is not finite; the checkpoint before stays", written_.not_finite);
 }
 
 void Saver::advance() {

@@ -54,7 +54,8 @@ class Saver {
   bool is_part_done() const { return task_.done(); }
 
   // Called by all ranks once every rank's part is done: the vote, and then the next part, if there is one.
-  // Error of kind runtime, on the rank that failed, with the path and the reason; the others' is `aborted`.
+  // AgreedError of kind runtime where a rank failed, with its rank, the path and the reason, or where what it
+  // was to save is not finite.
   void advance();
   // Called by all ranks: waits until the pending save is committed.
   void finish();

@@ -67,13 +67,38 @@ void for_each_stretch(const TensorKind& tensor, const Box& box, const ShardSourc
                });
 }
 
-TensorHash hash_box(const TensorKind& tensor, const Box& box, const ShardSource& source) {
+// A number is not finite where all bits of its exponent are set.
+template <typename Bits>
+bool all_finite(const Bits* bits, std::int64_t count, Bits exponent) {
+  Bits found = 0;
+  for (std::int64_t i = 0; i < count; ++i) found |= static_cast<Bits>((bits[i] & exponent) == exponent);
+  return found == 0;
+}
+
+bool all_finite(DType dtype, const void* elements, std::int64_t count) {
+  if (dtype == DType::f32)
+    return all_finite(static_cast<const std::uint32_t*>(elements), count, std::uint32_t{0x7F800000});
+  return all_finite(static_cast<const std::uint64_t*>(elements), count, std::uint64_t{0x7FF0000000000000});
+}
+
+// In stretches that are still in the cache for the second look.
+constexpr std::int64_t kStretch = std::int64_t{1} << 16;  // elements
+
+void look_at_box(const TensorKind& tensor, const Box& box, const ShardSource& source, WrittenShard& seen) {
   const std::uint64_t key = tensor_key(tensor.name);
+  const std::size_t size = size_of(tensor.dtype);
   TensorHash hash;
+  bool is_finite = true;
   for_each_stretch(tensor, box, source, [&](std::int64_t place, const char* from, std::int64_t count) {
-    hash += hash_elements(key, place, tensor.dtype, from, count);
+    for (std::int64_t done = 0; done < count; done += kStretch) {
+      const std::int64_t now = std::min(kStretch, count - done);
+      const char* elements = from + static_cast<std::size_t>(done) * size;
+      hash += hash_elements(key, place + done, tensor.dtype, elements, now);
+      is_finite = is_finite && all_finite(tensor.dtype, elements, now);
+    }
   });
-  return hash;
+  seen.hashes.push_back(hash);
+  if (!is_finite && seen.not_finite.empty()) seen.not_finite = tensor.name;
 }
 
 void append_box(const TensorKind& tensor, const Box& box, const ShardSource& source, Gatherer& file) {
@@ -113,11 +138,11 @@ WrittenShard write_shard(FileSystem& files, const std::string& folder, const Sha
     return tensors[static_cast<std::size_t>(layout.boxes[i].tensor)];
   };
   // Beside the writing, which waits for the disk.
-  std::future<std::vector<TensorHash>> hashes = std::async(std::launch::async, [&] {
-    std::vector<TensorHash> made;
+  std::future<WrittenShard> looking = std::async(std::launch::async, [&] {
+    WrittenShard seen;
     for (std::size_t i = 0; i < sources.size(); ++i)
-      made.push_back(hash_box(kind(i), layout.boxes[i].box, sources[i]));
-    return made;
+      look_at_box(kind(i), layout.boxes[i].box, sources[i], seen);
+    return seen;
   });
   Gatherer gatherer(*file, progress);
   gatherer.append(layout.header.data(), layout.header.size());
@@ -125,7 +150,9 @@ WrittenShard write_shard(FileSystem& files, const std::string& folder, const Sha
     append_box(kind(i), layout.boxes[i].box, sources[i], gatherer);
   gatherer.flush();
   file->sync_and_close();
-  return {gatherer.hash(), hashes.get()};
+  WrittenShard written = looking.get();
+  written.hash = gatherer.hash();
+  return written;
 }
 
 void add_shard(Manifest& manifest, const ShardLayout& layout, std::uint64_t hash) {

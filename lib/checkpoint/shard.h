@@ -44,6 +44,7 @@ struct ShardSource {
 struct WrittenShard {
   std::uint64_t hash = 0;          // hash64 of the file
   std::vector<TensorHash> hashes;  // of each box
+  std::string not_finite;          // the first tensor that holds a number which is not finite; else empty
 };
 
 // Writes the file into `folder` and waits until it is on the disk. sources[i] holds boxes[i]. `progress` is

@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "comm/agree_on_fault.h"
 #include "config/load.h"
 #include "core/clock.h"
 #include "train/checkpoint_plan.h"
@@ -68,21 +67,10 @@ void Checkpointer::begin(std::int64_t step, bool through_staging) {
   const Pause pause(pause_s_);
   RankStatus& status = engine_.mesh().world().status();
   status.enter(RunPhase::save, step);
-  require_finite(step);
   const RunConfig& config = plan_.config;
   const std::int64_t samples = step * config.batch.global;
   saver_.begin({step, samples, samples * config.model.seq_length}, sources(through_staging));
   last_step_ = step;
-}
-
-// The step itself looks at its loss and gradients; what came of them may still be too large for its type, and
-// would be the newest checkpoint before the next step finds out.
-void Checkpointer::require_finite(std::int64_t step) {
-  const std::string name = engine_.first_not_finite_state();
-  std::string fault;
-  if (!name.empty())
-    fault = format("step {}: {} is not finite, and is not saved; the checkpoint before stays", step, name);
-  agree_on_fault(ErrorKind::runtime, fault, engine_.mesh().world());
 }
 
 std::vector<ShardSource> Checkpointer::sources(bool through_staging) {

@@ -45,7 +45,6 @@ class Checkpointer {
 
  private:
   void begin(std::int64_t step, bool through_staging);
-  void require_finite(std::int64_t step);
   std::vector<ShardSource> sources(bool through_staging);
 
   const RunPlan& plan_;
