@@ -105,34 +105,32 @@ TEST_CASE("a rank that fails tells what it did, as one that calls exit() does") 
              "rank 1: exit() was called in the middle of the run, at step 12, forward of micro-batch 3");
 }
 
+namespace {
+
+// Rank 1 ends `way` and leaves nothing but its place.
+void expect_named_once(const std::string& way, const std::string& place) {
+  e2e::Command command = launch_command(Ranks::processes, 3, {way, "1", "others compute"});
+  command.environment = {"ASAN_OPTIONS=detect_leaks=0:handle_segv=0"};  // the sanitizer has its own story
+  const e2e::Outcome outcome = e2e::run(command);
+  INFO(way << ": " << outcome.err);
+  CHECK(outcome.exit_code != 0);
+  CHECK(outcome.seconds < kSoon);
+  CHECK(outcome.count_err_lines("rank 1 on host ") == 1);
+  CHECK(outcome.count_err_lines("(its process is gone) " + place) == 1);
+  CHECK(outcome.count_own_err_lines() == 1);
+}
+
+}  // namespace
+
 TEST_CASE("a rank that breaks is named once, with its step and what it did") {
   if (!kWithMpirun) return;
-  for (const std::string way : {"segv", "abrt"}) {
-    e2e::Command command = launch_command(Ranks::processes, 3, {way, "1", "others compute"});
-    command.environment = {"ASAN_OPTIONS=detect_leaks=0:handle_segv=0"};  // the sanitizer has its own story
-    const e2e::Outcome outcome = e2e::run(command);
-    INFO(way << ": " << outcome.err);
-    CHECK(outcome.exit_code != 0);
-    CHECK(outcome.seconds < kSoon);
-    CHECK(outcome.count_err_lines("rank 1 on host ") == 1);
-    CHECK(outcome.count_err_lines("(its process is gone) at step 12, forward of micro-batch 3") == 1);
-    CHECK(outcome.count_own_err_lines() == 1);
-  }
+  for (const std::string way : {"segv", "abrt"})
+    expect_named_once(way, "at step 12, forward of micro-batch 3");
 }
 
 TEST_CASE("a rank that dies without a word makes the job fail, and is named once") {
   if (!kWithMpirun) return;
-  for (const std::string way : {"quit", "kill"}) {
-    e2e::Command command = launch_command(Ranks::processes, 3, {way, "1", "others compute"});
-    command.environment = {"ASAN_OPTIONS=detect_leaks=0:handle_segv=0"};  // the sanitizer has its own story
-    const e2e::Outcome outcome = e2e::run(command);
-    INFO(way << ": " << outcome.err);
-    CHECK(outcome.exit_code != 0);
-    CHECK(outcome.seconds < kSoon);
-    CHECK(outcome.count_err_lines("rank 1 on host ") == 1);
-    CHECK(outcome.count_err_lines("(its process is gone) in the start-up") == 1);
-    CHECK(outcome.count_own_err_lines() == 1);
-  }
+  for (const std::string way : {"quit", "kill"}) expect_named_once(way, "in the start-up");
 }
 
 TEST_CASE("a rank that is killed in the midst of a sum or of messages is named once, and no other waits on") {

@@ -8,6 +8,7 @@
 #include "config/small_config.h"
 #include "config/text.h"
 #include "support/draws.h"
+#include "support/mutant.h"
 #include "support/paths.h"
 
 namespace hpt::test {
@@ -73,36 +74,21 @@ const std::vector<std::string>& snippets() {
   return all;
 }
 
-void mutate(std::string& text, Draws& draws) {
+// A whole line to another place.
+void move_line(std::string& text, Draws& draws) {
   const std::size_t at = draws.below(text.size() + 1);
-  const std::size_t length = std::min(draws.below(20), text.size() - at);
-  switch (draws.below(7)) {
-    case 0:
-      text.erase(at, length);
-      break;
-    case 1:
-      text.insert(at, snippets()[draws.below(snippets().size())]);
-      break;
-    case 2:
-      text.replace(at, length, snippets()[draws.below(snippets().size())]);
-      break;
-    case 3:
-      text.insert(draws.below(text.size() + 1), text.substr(at, length));
-      break;
-    case 4:
-      if (at < text.size()) text[at] = static_cast<char>(draws.below(256));
-      break;
-    case 5:
-      if (at < text.size()) text[at] = static_cast<char>('0' + draws.below(10));
-      break;
-    default: {  // a whole line to another place
-      const std::size_t begin = text.rfind('\n', at) == std::string::npos ? 0 : text.rfind('\n', at) + 1;
-      const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
-      const std::string line = begin < end ? text.substr(begin, end - begin) : "";
-      const std::size_t target = text.find('\n', draws.below(text.size() + 1));
-      text.insert(target == std::string::npos ? text.size() : target + 1, line);
-    }
-  }
+  const std::size_t begin = text.rfind('\n', at) == std::string::npos ? 0 : text.rfind('\n', at) + 1;
+  const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  const std::string line = begin < end ? text.substr(begin, end - begin) : "";
+  const std::size_t target = text.find('\n', draws.below(text.size() + 1));
+  text.insert(target == std::string::npos ? text.size() : target + 1, line);
+}
+
+void mutate(std::string& text, Draws& draws) {
+  if (draws.one_in(7))
+    move_line(text, draws);
+  else
+    testing::mutate(text, snippets(), draws);
 }
 
 // "" for a valid config that survives being written back, else the refusal.
