@@ -136,7 +136,7 @@ std::string changes_text(const std::vector<ConfigChange>& changes) {
   std::string text;
   for (const ConfigChange& change : changes)
     text += format("config: {}: {} and {}{}\n", change.key, shown(change.before), shown(change.now),
-                   change.may_change ? " (how it ran)" : "");
+                   is_how_it_ran(change) ? " (how it ran)" : "");
   return text;
 }
 

@@ -101,9 +101,14 @@ std::optional<std::int64_t> step_of_name(const std::string& name) {
 std::vector<std::int64_t> committed_steps(FileSystem& files, const std::string& root) {
   std::vector<std::int64_t> steps;
   if (files.kind_of(root + "/.") != FileKind::folder) return steps;
-  for (const FolderEntry& entry : files.list(root))
-    if (const auto step = step_of_name(entry.name); step && entry.kind == FileKind::folder)
-      steps.push_back(*step);
+  for (const FolderEntry& entry : files.list(root)) {
+    const auto step = step_of_name(entry.name);
+    if (!step) continue;
+    if (entry.kind != FileKind::folder)
+      fail(ErrorKind::runtime, "{}/{}: has a checkpoint's name and is a link or a file; move it away", root,
+           entry.name);
+    steps.push_back(*step);
+  }
   std::sort(steps.begin(), steps.end());
   return steps;
 }
@@ -155,6 +160,10 @@ void remove_old_checkpoints(FileSystem& files, const std::string& root, const Re
       continue;
     }
     const std::string removed = path_of(root, step, kRemoved);
+    if (files.kind_of(removed) != FileKind::none) {
+      warn(format("{}: is in the way, and {} is not removed", removed, path));
+      continue;
+    }
     files.rename_folder(path, removed);
     files.sync_folder(root);
     remove_own_folder(files, removed);
@@ -187,7 +196,12 @@ void move_later_checkpoints(FileSystem& files, const std::string& root, std::int
 Manifest read_manifest(FileSystem& files, const std::string& folder) {
   const std::string path = folder + "/" + kManifestName;
   try {
-    return parse_manifest(read_whole_file(files, path, kMostManifestBytes), path);
+    Manifest manifest = parse_manifest(read_whole_file(files, path, kMostManifestBytes), path);
+    const std::string name = folder.substr(folder.rfind('/') + 1);
+    if (const auto step = step_of_name(name); step && *step != manifest.step)
+      fail(ErrorKind::usage, "{}: is of step {}, and its folder has the name of another", path,
+           manifest.step);
+    return manifest;
   } catch (const Error& error) {
     throw Error(ErrorKind::usage, error.what());
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "checkpoint/load_state.h"
 #include "config/load.h"
 
 namespace hpt {
@@ -11,6 +12,17 @@ namespace {
 
 RunConfig config_of(const OpenCheckpoint& checkpoint) {
   return parse_config(checkpoint.manifest.config, checkpoint.folder + "/" + kManifestName, {});
+}
+
+// Tensors of one hash are not read: at least the files are there.
+void require_shards(FileSystem& files, const OpenCheckpoint& checkpoint) {
+  for (const ShardFile& shard : checkpoint.manifest.files) {
+    try {
+      open_shard(files, checkpoint.folder, shard);
+    } catch (const Error& error) {
+      throw Error(ErrorKind::usage, error.what());
+    }
+  }
 }
 
 double absolute_difference(double a, double b) {
@@ -64,7 +76,12 @@ bool is_alike(const StoredTensor& a, const StoredTensor& b) {
 
 bool CheckpointDiff::is_equal() const {
   return same_point && tensors.empty() &&
-         std::all_of(config.begin(), config.end(), [](const ConfigChange& key) { return key.may_change; });
+         std::all_of(config.begin(), config.end(),
+                     [](const ConfigChange& key) { return is_how_it_ran(key); });
+}
+
+bool is_how_it_ran(const ConfigChange& change) {
+  return change.may_change && !change.key.starts_with("optimizer.") && change.key != "run.steps";
 }
 
 ValueDifference compare_values(DType first_dtype, const void* first, DType second_dtype, const void* second,
@@ -76,6 +93,7 @@ ValueDifference compare_values(DType first_dtype, const void* first, DType secon
 
 CheckpointDiff diff_checkpoints(FileSystem& files, const OpenCheckpoint& first,
                                 const OpenCheckpoint& second) {
+  for (const OpenCheckpoint* checkpoint : {&first, &second}) require_shards(files, *checkpoint);
   CheckpointDiff diff;
   diff.config = changes_on_resume(config_of(first), config_of(second));
   diff.same_point = first.manifest.step == second.manifest.step &&

@@ -29,8 +29,8 @@ struct TensorDifference {
 };
 
 struct CheckpointDiff {
-  std::vector<ConfigChange> config;  // `may_change`: says how it ran, not what it computed
-  bool same_point = true;            // step, samples, tokens
+  std::vector<ConfigChange> config;
+  bool same_point = true;  // step, samples, tokens
   std::vector<TensorDifference> tensors;
   std::size_t num_alike = 0;
 
@@ -38,7 +38,11 @@ struct CheckpointDiff {
   bool is_equal() const;
 };
 
-// Errors of kind usage: a config that this version can't read, a damaged shard.
+// Whether it decides nothing of what is computed from there on: the layout, the threads, names and places.
+bool is_how_it_ran(const ConfigChange& change);
+
+// Errors of kind usage: a config that this version can't read, a shard that is missing or damaged. Of tensors
+// with one hash no byte is read: verify_checkpoint() does.
 CheckpointDiff diff_checkpoints(FileSystem& files, const OpenCheckpoint& first, const OpenCheckpoint& second);
 
 ValueDifference compare_values(DType first_dtype, const void* first, DType second_dtype, const void* second,

@@ -28,23 +28,11 @@ class Shards {
 
   const ReadableFile& operator[](int index) {
     auto& file = open_[index];
-    if (!file) file = open_checked(manifest_.files[static_cast<std::size_t>(index)]);
+    if (!file) file = open_shard(files_, folder_, manifest_.files[static_cast<std::size_t>(index)]);
     return *file;
   }
 
  private:
-  std::unique_ptr<ReadableFile> open_checked(const ShardFile& shard) {
-    const std::string path = folder_ + "/" + shard.name;
-    auto file = files_.open(path);
-    if (file->size() != shard.bytes)
-      fail(ErrorKind::usage, "{}: has {} bytes, and the manifest tells {}", path, file->size(), shard.bytes);
-    std::string header(shard.header_bytes, '\0');
-    file->read(0, header.data(), header.size());
-    if (hash64(header) != shard.header_hash)
-      fail(ErrorKind::usage, "{}: its header is damaged, or it is another checkpoint's shard", path);
-    return file;
-  }
-
   FileSystem& files_;
   const std::string& folder_;
   const Manifest& manifest_;
@@ -95,6 +83,19 @@ void read_box(const ReadableFile& file, const StoredBox& stored, const StateTens
 }
 
 }  // namespace
+
+std::unique_ptr<ReadableFile> open_shard(FileSystem& files, const std::string& folder,
+                                         const ShardFile& shard) {
+  const std::string path = folder + "/" + shard.name;
+  auto file = files.open(path);
+  if (file->size() != shard.bytes)
+    fail(ErrorKind::usage, "{}: has {} bytes, and the manifest tells {}", path, file->size(), shard.bytes);
+  std::string header(shard.header_bytes, '\0');
+  file->read(0, header.data(), header.size());
+  if (hash64(header) != shard.header_hash)
+    fail(ErrorKind::usage, "{}: its header is damaged, or it is another checkpoint's shard", path);
+  return file;
+}
 
 std::string find_difference(const Manifest& manifest, const StateTable& table) {
   const TensorsByName tensors = by_name(manifest);

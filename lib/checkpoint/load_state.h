@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@
 #include "parallel/state_table.h"
 
 namespace hpt {
+
+// A shard whose size and header are those that the manifest tells; else an Error that names it.
+std::unique_ptr<ReadableFile> open_shard(FileSystem& files, const std::string& folder,
+                                         const ShardFile& shard);
 
 // What of a state's tensors is not as in the checkpoint: a name that it lacks, another shape or dtype; for
 // the message of a refusal. Empty where all is there.

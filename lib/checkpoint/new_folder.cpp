@@ -1,16 +1,37 @@
 #include "checkpoint/new_folder.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "core/error.h"
 
 namespace hpt {
+namespace {
+
+bool may_be_ours(const FolderEntry& entry) {
+  return entry.kind == FileKind::file &&
+         (entry.name.ends_with(".json") || entry.name.ends_with(".safetensors"));
+}
+
+// Of one that was interrupted; where anything else lies there, nothing is touched.
+void remove_rest(FileSystem& files, const std::string& made) {
+  const std::vector<FolderEntry> entries = files.list(made);
+  if (!std::all_of(entries.begin(), entries.end(), may_be_ours)) return;
+  for (const FolderEntry& entry : entries) files.remove_file(made + "/" + entry.name);
+  files.remove_folder(made);
+}
+
+}  // namespace
+
 NewFolder::NewFolder(FileSystem& files, const std::string& path)
     : files_(files), path_(without_last_slashes(path)), made_(path_ + ".uncommitted") {
   try {
     if (files.kind_of(path_) != FileKind::none)
       fail(ErrorKind::usage, "{}: is there already, and nothing is written over", path_);
     make_folders(files, parent_of(path_));
+    if (files.kind_of(made_) == FileKind::folder) remove_rest(files, made_);
     if (!files.make_folder(made_))
-      fail(ErrorKind::usage, "{}: is in the way, left by what was interrupted; remove it", made_);
+      fail(ErrorKind::usage, "{}: is in the way and holds what was never made here; move it away", made_);
   } catch (const Error& error) {
     throw Error(ErrorKind::usage, error.what());
   }

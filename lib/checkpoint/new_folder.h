@@ -1,5 +1,5 @@
 // NewFolder: a folder that appears under its name when all of it is on the disk, or not at all. Until then it
-// is PATH.uncommitted.
+// is PATH.uncommitted; one that an interrupted process left goes when the next begins.
 #pragma once
 
 #include <string>

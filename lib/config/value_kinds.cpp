@@ -141,7 +141,7 @@ ValueAbout Text::about() const {
     case Use::prompt:
       break;
   }
-  return {ValueType::text, format("text of 1 to {} bytes", kLongestText), "", "", ""};
+  return {ValueType::text, format("UTF-8 text of 1 to {} bytes", kLongestText), "", "", ""};
 }
 
 }  // namespace hpt

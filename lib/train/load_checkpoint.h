@@ -19,6 +19,7 @@ struct CheckpointSource {
   std::string others;         // where there may be other checkpoints, for the message of a refusal
   std::string advice;         // what to do with one: "go on from one with --resume"; its path follows
   double patience_s = 30;     // for a host that does not see it yet: on a network's disk it may come later
+  bool is_own = false;        // it lies among the checkpoints of the run that reads it
 };
 
 // Called by all ranks: rank 0's text, on every rank.

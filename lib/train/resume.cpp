@@ -1,5 +1,8 @@
 #include "train/resume.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "config/load.h"
 #include "config/resume_rules.h"
 #include "core/clock.h"
@@ -20,7 +23,13 @@ CheckpointSource named(FileSystem& files, const RunConfig& config, const std::st
     fail(ErrorKind::usage, "{}: {}: {} is no checkpoint: it holds no {} (in {} there are: {})",
          config.place_of(key), key, folder, kManifestName, checkpoint_root(config),
          listed_steps(committed_steps(files, checkpoint_root(config))));
-  return source_of(config, folder, key == "checkpoint.init_from");
+  CheckpointSource source = source_of(config, folder, key == "checkpoint.init_from");
+  const std::filesystem::path path(without_last_slashes(folder));
+  std::error_code unknown;
+  source.is_own = step_of_name(path.filename()).has_value() &&
+                  std::filesystem::equivalent(parent_of(path.string()), checkpoint_root(config), unknown) &&
+                  !unknown;
+  return source;
 }
 
 // What rank 0 decides.
@@ -28,8 +37,12 @@ CheckpointSource choose(FileSystem& files, const RunConfig& config) {
   const CheckpointSection& checkpoint = config.checkpoint;
   if (checkpoint.resume == "auto") {
     const std::vector<std::int64_t> steps = committed_steps(files, checkpoint_root(config));
-    if (!steps.empty())
-      return source_of(config, committed_path(checkpoint_root(config), steps.back()), false);
+    if (!steps.empty()) {
+      CheckpointSource newest =
+          source_of(config, committed_path(checkpoint_root(config), steps.back()), false);
+      newest.is_own = true;
+      return newest;
+    }
   } else if (checkpoint.resume != "never") {
     return named(files, config, "checkpoint.resume", checkpoint.resume);
   }
@@ -51,8 +64,11 @@ CheckpointSource chosen_or_refused(FileSystem& files, const RunConfig& config) {
 CheckpointSource agreed_choice(FileSystem& files, const RunConfig& config, const RankContext& rank) {
   CheckpointSource chosen;
   if (rank.rank == 0) chosen = chosen_or_refused(files, config);
-  const std::string told = broadcast_text((chosen.weights_only ? "w" : "-") + chosen.folder, *rank.world);
-  return source_of(config, told.substr(1), told.front() == 'w');
+  const std::string flags = {chosen.weights_only ? 'w' : '-', chosen.is_own ? 'o' : '-'};
+  const std::string told = broadcast_text(flags + chosen.folder, *rank.world);
+  CheckpointSource agreed = source_of(config, told.substr(flags.size()), told[0] == 'w');
+  agreed.is_own = told[1] == 'o';
+  return agreed;
 }
 
 // Changes that are not allowed are refused, the others told.
@@ -86,6 +102,15 @@ void compare_data(const RunConfig& config, const Manifest& manifest, const std::
        counted(manifest.data_samples, "sample"));
 }
 
+void require_steps_to_come(const RunConfig& config, const Manifest& manifest, const std::string& folder) {
+  if (config.run.steps < manifest.step)
+    fail(
+        ErrorKind::usage,
+        "{}: run.steps: {} is over before {}, which is of step {} (go on from an older one with --resume, or "
+        "begin anew with --resume never)",
+        config.place_of("run.steps"), config.run.steps, folder, manifest.step);
+}
+
 std::string mesh_text(const Manifest& manifest) {
   std::string text;
   for (const MeshAxis& axis : manifest.mesh)
@@ -109,6 +134,7 @@ StartPoint find_start(const RunPlan& plan, RankEngine& engine, FileSystem& files
   if (!source.weights_only) {
     compare_configs(config, manifest, source.folder, start.told);
     compare_data(config, manifest, source.folder, data);
+    require_steps_to_come(config, manifest, source.folder);
   }
   const double begin = seconds_now();
   load_state(plan, engine, files, source, manifest, rank);
@@ -120,6 +146,7 @@ StartPoint find_start(const RunPlan& plan, RankEngine& engine, FileSystem& files
   }
   start.step = manifest.step;
   start.is_resumed = true;
+  start.is_own = source.is_own;
   start.told.push_back(
       format("resumed after step {} from {}; read in {:.2f} s", manifest.step, written, took));
   return start;

@@ -16,6 +16,7 @@ namespace hpt {
 struct StartPoint {
   std::int64_t step = 0;          // done already
   bool is_resumed = false;        // from a checkpoint of this run, at `step`
+  bool is_own = false;            // and that lies among this run's checkpoints
   std::vector<std::string> told;  // for the log, a line each
 };
 

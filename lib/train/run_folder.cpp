@@ -85,7 +85,7 @@ RunFolder::RunFolder(const std::string& dir) : dir_(dir) {
   int tries = 0;
   do {
     if (++tries > kMostTries) refuse(dir_, "other runs take it away again and again");
-    make_folder();
+    make_folder(dir_);
   } while (!take_lock());
   tell_holder();
 }
@@ -126,11 +126,24 @@ void RunFolder::go_on(const std::string& config_yaml, std::int64_t step) {
   made_.paths.clear();
 }
 
-void RunFolder::make_folder() {
+void RunFolder::also_lock(const std::string& folder) {
+  std::error_code ignored;
+  const std::string mine = fs::weakly_canonical(dir_, ignored).string() + "/";
+  if ((fs::weakly_canonical(folder, ignored).string() + "/").starts_with(mine)) return;
+  make_folder(folder);
+  other_lock_.fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (other_lock_.fd < 0) refuse(folder, std::strerror(errno));
+  if (flock(other_lock_.fd, LOCK_EX | LOCK_NB) != 0)
+    fail(ErrorKind::usage,
+         "{}: checkpoint.dir can't be used: another live run saves in it; wait for it or choose another",
+         folder);
+}
+
+void RunFolder::make_folder(const std::string& path) {
   fs::path folder;
   std::error_code error;
   std::error_code ignored;
-  for (const fs::path& part : fs::path(dir_)) {
+  for (const fs::path& part : fs::path(path)) {
     folder /= part;
     if (fs::is_directory(folder, ignored)) continue;
     if (fs::create_directory(folder, error)) made_.paths.push_back(folder);

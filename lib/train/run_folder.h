@@ -29,6 +29,9 @@ class RunFolder {
   // config.yaml.
   void go_on(const std::string& config_yaml, std::int64_t step);
 
+  // Keeps other live runs out of `folder` too, where this run saves, if it does not lie in its own. Makes it.
+  void also_lock(const std::string& folder);
+
   std::string path(const std::string& name) const { return dir_ + "/" + name; }
 
  private:
@@ -43,7 +46,7 @@ class RunFolder {
     ~Made();
   };
 
-  void make_folder();
+  void make_folder(const std::string& path);
   bool take_lock();
   void tell_holder();
   // old-N/, made when the first file goes there.
@@ -54,6 +57,7 @@ class RunFolder {
   std::string dir_;
   std::string old_folder_;
   Lock lock_;
+  Lock other_lock_;
   Made made_;  // after the lock, which is held until its file is gone
 };
 

@@ -141,8 +141,9 @@ class Loop {
 
   [[noreturn]] void save_and_stop(std::int64_t step) {
     checkpointer_.save_now(step);
-    fail(ErrorKind::stopped, "step {}: stopped by a signal; saved in {}: the same command goes on from there",
-         step, checkpointer_.path_of(step));
+    const bool goes_on = plan_.config.checkpoint.resume == "auto";
+    fail(ErrorKind::stopped, "step {}: stopped by a signal; saved in {}: {} goes on from there", step,
+         checkpointer_.path_of(step), goes_on ? "the same command" : "the same command with --resume auto");
   }
 
   bool train_step(std::int64_t step) {
@@ -219,18 +220,25 @@ std::uint64_t blend_hash(const std::vector<DataSource>& sources, std::uint64_t f
   return fingerprint;
 }
 
+// The step whose checkpoint lies among the run's own already; -1: none, and what lies there is of another
+// history.
+std::int64_t own_step(const StartPoint& start) {
+  return start.is_resumed && start.is_own ? start.step : -1;
+}
+
 // From here on there is something of this run on the disk.
 void open_folder(RunFolder& folder, const RunConfig& config, const StartPoint& start, FileSystem& files,
                  Log& log) {
   const std::string root = checkpoint_root(config);
   const std::string yaml = dump_config(config);
+  folder.also_lock(root);
   if (start.is_resumed)
     folder.go_on(yaml, start.step);
   else
     folder.begin(yaml);
   refuse_where_it_fails(root, [&] {
     remove_debris(files, root, [&](const std::string& line) { log.warn(line); });
-    move_later_checkpoints(files, root, start.is_resumed ? start.step : -1);
+    move_later_checkpoints(files, root, own_step(start));
   });
 }
 
@@ -258,7 +266,7 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
   FileSystem& files = posix_file_system();
   if (rank.rank == 0 && !taken) taken = std::make_unique<RunFolder>(config.run.dir);
   const DataIdentity data{blend_hash(config.data.train, train_data.fingerprint()), train_data.num_samples()};
-  if (config.checkpoint.every > 0) require_writable(files, checkpoint_root(config), *rank.world);
+  require_writable(files, checkpoint_root(config), *rank.world);  // a signal saves whatever `every` is
   const StartPoint start = find_start(plan, engine, files, data, rank);
   const auto folder = on_first_rank(rank, [&] {
     open_folder(*taken, config, start, files, log);
@@ -274,7 +282,7 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
     reporter = std::make_unique<StepReporter>(plan, *folder, log, memory);
   }
   StepTracer tracer(config, engine, folder.get(), log);
-  Checkpointer checkpointer(plan, engine, files, data, log, start.is_resumed ? start.step : -1);
+  Checkpointer checkpointer(plan, engine, files, data, log, own_step(start));
   StragglerWatch stragglers(config.log.straggler_factor, planned->stream.threads, rank, log);
   Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, checkpointer, stragglers, reporter.get(),
        tracer)

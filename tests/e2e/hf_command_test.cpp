@@ -223,8 +223,9 @@ TEST_CASE("what can't be told as a GPT-2, and an OUT that is there, are refused 
       0);
   check_refused({"export-hf", "full", "text"}, "text: is there already");
   fs::create_directory(run.folder() / "hf.uncommitted");
+  write_file(run.folder() / "hf.uncommitted/mine.txt", "");
   check_refused({"export-hf", "full", "hf"}, "hf.uncommitted: is in the way");
-  fs::remove(run.folder() / "hf.uncommitted");
+  fs::remove_all(run.folder() / "hf.uncommitted");
   const std::string shard = run.folder() / "full/checkpoints/step-00000006/shard-00000.safetensors";
   std::string bytes = read_file(shard);
   std::uint64_t header_bytes = 0;

@@ -134,7 +134,7 @@ TEST_CASE("a disk that is full at the start is told with its reason, and old res
   const Outcome outcome = e2e::run({{"bash", "-c", line}, {}, run.folder().path()});
   INFO(outcome.err);
   CHECK(outcome.exit_code == 2);
-  CHECK(outcome.count_err_lines("out/config.yaml: can't write it: File too large") == 1);
+  CHECK(outcome.count_err_lines("out/checkpoints/probe-00000: can't write to it: File too large") == 1);
   CHECK(read_file(run.folder() / "out/metrics.jsonl") == before);
   CHECK_FALSE(std::filesystem::exists(run.folder() / "out/old-1"));
   for (const std::string& file : run.files()) CHECK(file.find("tmp-") == std::string::npos);

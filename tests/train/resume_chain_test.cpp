@@ -19,6 +19,7 @@ const std::string kRoot = "out/checkpoints";
 // With dropout, and a vocabulary that no tp divides.
 RunConfig chained(const SmallLayout& layout, std::int64_t global = 4) {
   RunConfig config = saving_config(layout);
+  config.run.steps = 100;
   config.model.dropout = 0.1;
   config.batch.global = global;
   if (layout.tp > 2) config.model.heads = config.model.kv_heads = layout.tp;
