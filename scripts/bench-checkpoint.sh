@@ -13,7 +13,7 @@ run=$folder/run-checkpoint
 saved=$run/checkpoints
 mkdir -p "$folder"
 
-# train [SET...]: saves after every step and keeps the newest; metrics and log are the run's.
+# train [SET...]: saves after every step and removes none, which dd does not either; metrics and log are the run's.
 train() {
   local sets=()
   for set; do sets+=(--set "$set"); done
@@ -61,10 +61,11 @@ writing() {
     shard=$(newest)/shard-00000.safetensors
     bytes=$(stat -c %s "$shard")
     cat "$shard" >/dev/null
-    for _ in 1 2 3 4; do
-      seconds dd if="$shard" of="$folder/dd.out" bs=1M conv=fsync >>"$folder/write.dd"
-      rm "$folder/dd.out"
+    local i
+    for i in 1 2 3 4; do
+      seconds dd if="$shard" of="$folder/dd.$i" bs=1M conv=fsync >>"$folder/write.dd"
     done
+    rm "$folder"/dd.?
   done
   compare write "$folder/write.ours" "$folder/write.dd"
 }
@@ -115,7 +116,7 @@ model: {family: gpt, layers: 12, hidden: 768, heads: 12, seq_length: 16, vocab_s
 batch: {micro: 1, global: 1}
 optimizer: {lr: 1.0e-4, warmup_steps: 1}
 data: {train: $folder/random.bin}
-checkpoint: {every: 1, keep: 1}
+checkpoint: {every: 1, keep: 9}
 log: {every: 1, tensorboard: false}
 YAML
 writing
