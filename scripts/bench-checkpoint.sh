@@ -80,7 +80,6 @@ reading() {
     forget "$shard"
     seconds dd if="$shard" of=/dev/null bs=1M >>"$folder/read.dd"
     forget "$shard"
-    forget "$shard"
     # As much memory as a run's, which a system that hands out memory slowly is slow to fill.
     seconds dd if="$shard" of=/dev/null bs="$bytes" iflag=fullblock count=1 >>"$folder/read.whole"
     forget "$shard"

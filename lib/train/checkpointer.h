@@ -26,8 +26,8 @@ class Checkpointer {
   // By checkpoint.every, and after the last step.
   bool is_due(std::int64_t step) const;
   // Saves what the engine holds after `step`. Returns when it is copied, to be written while training goes on
-  // (checkpoint.async), or else when it is committed. One that is pending is finished first. An AgreedError
-  // that tells rank and tensor where a number of it is not finite: nothing is saved then.
+  // (checkpoint.async), or else when it is committed. One that is pending is finished first. An AgreedError,
+  // of the call that learns of it, where a number is not finite or the disk fails: nothing is saved then.
   void save(std::int64_t step);
   // As save(), and returns when it is committed; nothing where that step's is already.
   void save_now(std::int64_t step);

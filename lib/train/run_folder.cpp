@@ -133,10 +133,11 @@ void RunFolder::also_lock(const std::string& folder) {
   make_folder(folder);
   other_lock_.fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (other_lock_.fd < 0) refuse(folder, std::strerror(errno));
-  if (flock(other_lock_.fd, LOCK_EX | LOCK_NB) != 0)
-    fail(ErrorKind::usage,
-         "{}: checkpoint.dir can't be used: another live run saves in it; wait for it or choose another",
-         folder);
+  if (flock(other_lock_.fd, LOCK_EX | LOCK_NB) == 0) return;
+  if (errno != EWOULDBLOCK) refuse(folder, std::strerror(errno));
+  fail(ErrorKind::usage,
+       "{}: checkpoint.dir can't be used: another live run saves in it; wait for it or choose another",
+       folder);
 }
 
 void RunFolder::make_folder(const std::string& path) {

@@ -40,7 +40,7 @@ inline std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
 }
 
 // Tests that try all of very many cases try one in so many under HPT_ONE_IN: under sanitizers all would take
-// most of an hour, and find nothing that a share does not.
+// too long for CI.
 inline std::uint64_t one_case_in() {
   return number_of("HPT_ONE_IN", 1);
 }
