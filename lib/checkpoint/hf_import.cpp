@@ -91,8 +91,9 @@ std::map<std::string, std::string> check_tensors(const HfWeights& weights, const
 // Writes tensors as shards of the new checkpoint and tells the manifest of them.
 class ShardWriter {
  public:
-  ShardWriter(FileSystem& files, const NewFolder& folder, const ModelSpec& spec, Manifest& manifest)
-      : files_(files), folder_(folder), manifest_(manifest) {
+  ShardWriter(FileSystem& files, std::string from, const NewFolder& folder, const ModelSpec& spec,
+              Manifest& manifest)
+      : files_(files), from_(std::move(from)), folder_(folder), manifest_(manifest) {
     for (const ParameterRow& row : spec.rows) {
       index_[row.name] = static_cast<int>(kinds_.size());
       kinds_.push_back({row.name, manifest.tensors[kinds_.size()].dtype, row.shape});
@@ -121,6 +122,8 @@ class ShardWriter {
                                                  std::exchange(boxes_, {}), manifest_.id, manifest_.step);
     std::atomic<std::uint64_t> progress{0};
     const WrittenShard written = write_shard(files_, folder_.path(), layout, kinds_, sources_, progress);
+    if (!written.not_finite.empty())
+      fail(ErrorKind::usage, "{}: its {} holds a number that is not finite", from_, written.not_finite);
     add_shard(manifest_, layout, written.hash);
     for (std::size_t i = 0; i < layout.boxes.size(); ++i)
       manifest_.tensors[static_cast<std::size_t>(layout.boxes[i].tensor)].hash = written.hashes[i];
@@ -131,6 +134,7 @@ class ShardWriter {
 
  private:
   FileSystem& files_;
+  std::string from_;  // as it is told
   const NewFolder& folder_;
   Manifest& manifest_;
   std::vector<TensorKind> kinds_;
@@ -173,7 +177,7 @@ Converted import_hf(FileSystem& files, const std::string& from, const std::strin
 
   Manifest manifest = empty_manifest(config, spec, dtype);
   NewFolder folder(files, out);
-  ShardWriter writer(files, folder, spec, manifest);
+  ShardWriter writer(files, path, folder, spec, manifest);
   for (const HfTensor& tensor : tensors) {
     WholeTensor whole = weights.read(names.at(bare(tensor.name)));
     writer.add(tensor, tensor.is_transposed ? transposed(tensor.name, whole) : std::move(whole));

@@ -40,11 +40,11 @@ void MetricsWriter::step(const StepMetrics& metrics) {
                               {"checkpoint_pause_s", metrics.checkpoint_pause_s}}));
 }
 
-std::optional<std::int64_t> step_of_metrics(const std::string& line) {
+std::optional<MetricsLine> parse_metrics_line(const std::string& line) {
   const Json json = Json::parse(line, nullptr, false);
   const auto step = json.is_object() ? json.find("step") : json.end();
   if (step == json.end() || !step->is_number_integer()) return std::nullopt;
-  return step->get<std::int64_t>();
+  return MetricsLine{step->get<std::int64_t>(), json.contains("valid_loss")};
 }
 
 void MetricsWriter::evaluation(std::int64_t step, double valid_loss) {

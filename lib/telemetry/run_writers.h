@@ -41,8 +41,12 @@ class MetricsWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-// The step of a line of metrics.jsonl; nothing where it is none, as one that was cut off.
-std::optional<std::int64_t> step_of_metrics(const std::string& line);
+// What a line of metrics.jsonl tells of; nothing where it is none, as one that was cut off.
+struct MetricsLine {
+  std::int64_t step = 0;
+  bool is_evaluation = false;
+};
+std::optional<MetricsLine> parse_metrics_line(const std::string& line);
 
 // TensorBoard event file in `folder`, which is made (TFRecords with masked CRC-32C); scalars only, as fp32.
 // Records wait in memory for flush(), the destructor, or 64 KiB of them.

@@ -12,14 +12,21 @@ Evaluator::Evaluator(const RunConfig& config, std::unique_ptr<MicroBatchLoader> 
   num_predicted_ = data_->count_predicted(0, num_batches_ * batch_size_);
 }
 
-double Evaluator::loss(RankEngine& engine) const {
+Evaluation Evaluator::evaluate(RankEngine& engine, const std::function<StepVotes()>& votes) const {
   const LoadMicroBatch load = [this](const MicroBatch& into, std::int64_t first) {
     data_->load(into, first);
   };
+  Evaluation evaluation;
   double sum = 0;
-  for (std::int64_t batch = 0; batch < num_batches_; ++batch)
-    sum += engine.evaluate_batch(batch * batch_size_, load);
-  return sum / static_cast<double>(num_predicted_);
+  std::int64_t batch = 0;
+  while (batch < num_batches_ && !evaluation.stop) {
+    const EvaluatedBatch done = engine.evaluate_batch(batch++ * batch_size_, load, votes);
+    sum += done.loss;
+    evaluation.stop = done.stop;
+  }
+  evaluation.is_complete = batch == num_batches_;
+  evaluation.loss = sum / static_cast<double>(num_predicted_);
+  return evaluation;
 }
 
 }  // namespace hpt

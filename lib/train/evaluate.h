@@ -2,6 +2,7 @@
 // order (fewer where the data ends). It draws no random number and writes nothing that training reads.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "data/micro_batch_loader.h"
@@ -9,13 +10,19 @@
 
 namespace hpt {
 
+struct Evaluation {
+  double loss = 0;          // mean over the set's predicted tokens
+  bool is_complete = true;  // else it was cut short, and the loss is of no use
+  bool stop = false;        // some rank was asked to stop
+};
+
 class Evaluator {
  public:
   // `data` does not shuffle.
   Evaluator(const RunConfig& config, std::unique_ptr<MicroBatchLoader> data);
 
-  // Mean over the set's predicted tokens, alike on all ranks.
-  double loss(RankEngine& engine) const;
+  // Alike on all ranks. `votes`, asked after each batch: whether to stop.
+  Evaluation evaluate(RankEngine& engine, const std::function<StepVotes()>& votes = {}) const;
 
  private:
   std::unique_ptr<MicroBatchLoader> data_;

@@ -130,11 +130,13 @@ StepOutcome RankEngine::train_step(const StepInput& input, const LoadMicroBatch&
   return outcome;
 }
 
-double RankEngine::evaluate_batch(std::int64_t first_ordinal, const LoadMicroBatch& load) {
+EvaluatedBatch RankEngine::evaluate_batch(std::int64_t first_ordinal, const LoadMicroBatch& load,
+                                          const std::function<StepVotes()>& votes) {
   backend_.elementwise.fill(stream_, sums_, 0);
   executor_.run(list_of(plan_.evaluate), run_of(Mode::eval, first_ordinal, load));
+  if (votes) cast_votes(votes());
   complete_sums();
-  return sums_host_[kLossEntry];
+  return {sums_host_[kLossEntry], sums_host_[kStopEntry] > 0};
 }
 
 std::int64_t RankEngine::sample(const MicroBatchShape& shape, const SampleDraw& draw,

@@ -55,6 +55,11 @@ struct StepOutcome {
   bool save_part_done = false;  // all ranks voted so
 };
 
+struct EvaluatedBatch {
+  double loss = 0;    // sum of -log p over the predicted tokens
+  bool stop = false;  // some rank was asked to stop
+};
+
 // What all ranks find alike and before any parameter changes: the step can't be taken, and the state before
 // it is as good as it was.
 class RefusedStep : public AgreedError {
@@ -74,8 +79,9 @@ class RankEngine {
   // One optimizer step. A RefusedStep when no token is to be predicted, or the loss or a gradient is not
   // finite.
   StepOutcome train_step(const StepInput& input, const LoadMicroBatch& load);
-  // Sum of -log p over the predicted tokens of one global batch; changes nothing that training reads.
-  double evaluate_batch(std::int64_t first_ordinal, const LoadMicroBatch& load);
+  // The loss of one global batch; changes nothing that training reads. `votes`: none, or as a step's.
+  EvaluatedBatch evaluate_batch(std::int64_t first_ordinal, const LoadMicroBatch& load,
+                                const std::function<StepVotes()>& votes = {});
   // The token after `shape.seq_length` positions of micro-batch 0, alike on all ranks.
   std::int64_t sample(const MicroBatchShape& shape, const SampleDraw& draw, const LoadMicroBatch& load);
 

@@ -1,8 +1,11 @@
 #include "train/resume.h"
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <system_error>
 
+#include "checkpoint/find_checkpoint.h"
 #include "config/load.h"
 #include "config/resume_rules.h"
 #include "core/clock.h"
@@ -16,13 +19,29 @@ CheckpointSource source_of(const RunConfig& config, const std::string& folder, b
   return {folder, weights_only, checkpoint_root(config), "go on from one with --resume"};
 }
 
+// What whoever named a folder that is no checkpoint may have meant: a run's newest one, or a word.
+std::string guess_of(FileSystem& files, const std::string& key, const std::string& folder) {
+  const auto is_like = [&](std::string_view word) {
+    return std::equal(folder.begin(), folder.end(), word.begin(), word.end(),
+                      [](unsigned char a, char b) { return std::tolower(a) == b; });
+  };
+  if (key == "checkpoint.resume")
+    for (const std::string_view word : {"auto", "never"})
+      if (is_like(word)) return format("; did you mean {}?", word);
+  try {
+    return format("; did you mean {}?", find_checkpoint(files, folder).folder);
+  } catch (const Error&) {  // there is none
+    return "";
+  }
+}
+
 CheckpointSource named(FileSystem& files, const RunConfig& config, const std::string& key,
                        const std::string& folder) {
   const bool is_there = files.kind_of(folder + "/" + kManifestName) == FileKind::file;
   if (!is_there)
-    fail(ErrorKind::usage, "{}: {}: {} is no checkpoint: it holds no {} (in {} there are: {})",
+    fail(ErrorKind::usage, "{}: {}: {} is no checkpoint: it holds no {} (in {} there are: {}){}",
          config.place_of(key), key, folder, kManifestName, checkpoint_root(config),
-         listed_steps(committed_steps(files, checkpoint_root(config))));
+         listed_steps(committed_steps(files, checkpoint_root(config))), guess_of(files, key, folder));
   CheckpointSource source = source_of(config, folder, key == "checkpoint.init_from");
   const std::filesystem::path path(without_last_slashes(folder));
   std::error_code unknown;

@@ -207,8 +207,10 @@ void RunFolder::move_later_metrics(std::int64_t step) {
     const std::size_t newline = text.find('\n', begin);
     const std::size_t end = newline == std::string::npos ? text.size() : newline + 1;
     const std::string line = text.substr(begin, end - begin);
-    const auto of_step = step_of_metrics(line);
-    (of_step && *of_step <= step && newline != std::string::npos ? kept : later) += line;
+    const auto told = parse_metrics_line(line);
+    const bool is_kept = told && told->step <= step && newline != std::string::npos;
+    if (is_kept && told->is_evaluation) last_evaluated_ = told->step;
+    (is_kept ? kept : later) += line;
     begin = end;
   }
   if (later.empty()) return;

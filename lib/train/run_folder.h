@@ -28,6 +28,8 @@ class RunFolder {
   // Goes on after `step`: log and metrics stay; what tells of later steps is moved away, and so is another
   // config.yaml.
   void go_on(const std::string& config_yaml, std::int64_t step);
+  // Whether the metrics that stayed tell of the evaluation after `step`.
+  bool is_evaluated(std::int64_t step) const { return last_evaluated_ == step; }
 
   // Keeps other live runs out of `folder` too, where this run saves, if it does not lie in its own. Makes it.
   void also_lock(const std::string& folder);
@@ -56,6 +58,7 @@ class RunFolder {
 
   std::string dir_;
   std::string old_folder_;
+  std::int64_t last_evaluated_ = -1;  // by the metrics of a run that goes on; -1: no step
   Lock lock_;
   Lock other_lock_;
   Made made_;  // after the lock, which is held until its file is gone

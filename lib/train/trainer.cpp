@@ -96,10 +96,12 @@ class Loop {
         reporter_(reporter),
         tracer_(tracer) {}
 
-  void run(std::int64_t steps_done) {
+  // `is_evaluation_left`: of the last step that was done, as its run was stopped before.
+  void run(std::int64_t steps_done, bool is_evaluation_left) {
     const std::int64_t last = plan_.config.run.steps;
     if (steps_done < last && anyone_was_asked_to_stop()) save_and_stop(steps_done);
     if (reporter_ != nullptr) reporter_->start_clock(steps_done);
+    if (is_evaluation_left) evaluate(steps_done);
     stragglers_.start();
     RankStatus& status = engine_.mesh().world().status();
     for (std::int64_t step = steps_done + 1; step <= last; ++step) {
@@ -109,12 +111,15 @@ class Loop {
       if (is_compared(step)) compare_replicas(step);
       if (checkpointer_.is_due(step)) checkpointer_.save(step);
       if (stop && step < last) save_and_stop(step);
-      if (!is_evaluated(step)) continue;
-      status.enter(RunPhase::evaluation, step);
-      named_with(step, [&] { evaluate(step); });
-      if (step < last && anyone_was_asked_to_stop()) save_and_stop(step);
+      if (is_evaluated(step)) evaluate(step);
     }
     checkpointer_.finish();
+  }
+
+  bool is_evaluated(std::int64_t step) const {
+    const std::int64_t every = plan_.config.eval.every;
+    return evaluator_ != nullptr && every > 0 && step > 0 &&
+           (step % every == 0 || step == plan_.config.run.steps);
   }
 
  private:
@@ -180,15 +185,14 @@ class Loop {
     if (reporter_ != nullptr) reporter_->leave_out(seconds_now() - begin);
   }
 
-  bool is_evaluated(std::int64_t step) const {
-    const std::int64_t every = plan_.config.eval.every;
-    return evaluator_ != nullptr && every > 0 && (step % every == 0 || step == plan_.config.run.steps);
-  }
-
+  // Where a rank was asked to stop, after a batch: whoever goes on from there evaluates anew.
   void evaluate(std::int64_t step) {
+    engine_.mesh().world().status().enter(RunPhase::evaluation, step);
     const double begin = seconds_now();
-    const double loss = evaluator_->loss(engine_);
-    if (reporter_ != nullptr) reporter_->evaluation(step, loss, seconds_now() - begin);
+    const Evaluation done = named_with(step, [&] { return evaluator_->evaluate(engine_, votes_); });
+    if (done.is_complete && reporter_ != nullptr)
+      reporter_->evaluation(step, done.loss, seconds_now() - begin);
+    if (done.stop && (!done.is_complete || step < plan_.config.run.steps)) save_and_stop(step);
   }
 
   const RunPlan& plan_;
@@ -284,9 +288,11 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
   StepTracer tracer(config, engine, folder.get(), log);
   Checkpointer checkpointer(plan, engine, files, data, log, own_step(start));
   StragglerWatch stragglers(config.log.straggler_factor, planned->stream.threads, rank, log);
-  Loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, checkpointer, stragglers, reporter.get(),
-       tracer)
-      .run(start.step);
+  Loop loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, checkpointer, stragglers,
+            reporter.get(), tracer);
+  const bool is_left =
+      own_step(start) > 0 && loop.is_evaluated(start.step) && folder && !folder->is_evaluated(start.step);
+  loop.run(start.step, largest(is_left ? 1 : 0, *rank.world) > 0);
   if (folder) log_memory(engine, rank, planned->level, log);
   rank.world->status().enter(RunPhase::sampling, config.run.steps);
   if (config.eval.sample_tokens > 0) {

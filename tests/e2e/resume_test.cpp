@@ -169,6 +169,20 @@ TEST_CASE("a checkpoint that is asked for and not there is refused, never replac
                                 Contains("step-00000002, step-00000004, step-00000006"));
     CHECK(run.files() == before);
   }
+  for (const auto& [value, meant] :
+       std::map<std::string, std::string>{{"resume=out", "out/checkpoints/step-00000006"},
+                                          {"resume=out/checkpoints/", "out/checkpoints/step-00000006"},
+                                          {"resume=Auto", "auto"},
+                                          {"resume=NEVER", "never"},
+                                          {"init_from=out", "out/checkpoints/step-00000006"}}) {
+    SmallRun::Settings settings = saving({"run.dir=another", "checkpoint." + value});
+    const Outcome outcome = run.train(Ranks::threads, 1, settings);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.count_own_err_lines() == 1);
+    CHECK_THAT(outcome.err, Contains("; did you mean " + meant + "?"));
+    CHECK(run.files() == before);
+  }
 }
 
 TEST_CASE("a changed key that decides what the weights mean is refused with both values; others are told") {

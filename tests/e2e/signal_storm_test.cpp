@@ -33,6 +33,13 @@ int newest_of_whole(const SmallRun& run) {
   return newest;
 }
 
+std::vector<double> valid_losses(const SmallRun& run) {
+  std::vector<double> losses;
+  for (const nlohmann::json& line : run.metrics())
+    if (line.contains("valid_loss")) losses.push_back(line["valid_loss"].get<double>());
+  return losses;
+}
+
 TEST_CASE("a storm of signals while every step is saved leaves whole checkpoints, and no bit is another") {
   for (const auto& [ranks, async] : {std::pair{Ranks::threads, std::string("true")},
                                      {Ranks::processes, "true"},
@@ -68,24 +75,41 @@ TEST_CASE("a storm of signals while every step is saved leaves whole checkpoints
   }
 }
 
-TEST_CASE("a signal in an evaluation stops the run when that is over, with the step before it saved") {
-  const SmallRun run;
-  // An evaluation of many steps' length, after the first one.
-  const SmallRun::Settings settings =
-      endless({"parallel.tp=2", "eval.every=1", "eval.batches=100", "data.valid=train.bin"});
-  for (const int signal : {SIGTERM, SIGUSR1}) {
-    fs::remove_all(run.folder() / "out");
-    Process process(run.command(Ranks::threads, 2, settings));
+TEST_CASE("an evaluation that a signal cuts short is done when the run goes on, also after the last step") {
+  const SmallRun whole;
+  // Evaluations of many steps' length.
+  const auto settings = [](int steps) {
+    return SmallRun::Settings{"parallel.tp=2",
+                              "run.steps=" + std::to_string(steps),
+                              "eval.every=1",
+                              "eval.batches=100",
+                              "data.valid=train.bin",
+                              "optimizer.schedule=constant",
+                              "optimizer.warmup_steps=0"};
+  };
+  REQUIRE(whole.train(Ranks::threads, 2, settings(2)).exit_code == 0);
+  const std::vector<double> evaluated = valid_losses(whole);
+  REQUIRE(evaluated.size() == 2);
+
+  for (const auto& [signal, steps] : {std::pair{SIGTERM, 2}, std::pair{SIGUSR1, 1}}) {
+    const SmallRun run;
+    Process process(run.command(Ranks::threads, 2, settings(steps)));
     REQUIRE(wait_for_step(run, process));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
     process.send(signal);
     const Outcome outcome = process.wait();
     INFO(outcome.err);
     CHECK(outcome.exit_code == 75);
     CHECK(outcome.count_err_lines("step 1: stopped by a signal; saved in out/checkpoints/step-00000001") ==
           1);
-    CHECK(run.metrics().back().contains("valid_loss"));
+    CHECK(valid_losses(run).empty());
     CHECK(newest_of_whole(run) == 1);
+
+    REQUIRE(run.train(Ranks::threads, 2, settings(steps)).exit_code == 0);
+    CHECK(valid_losses(run).at(0) == evaluated.at(0));
+    REQUIRE(run.train(Ranks::threads, 2, settings(2)).exit_code == 0);
+    CHECK(valid_losses(run) == evaluated);
+    CHECK(run.metrics().size() == 4);
+    CHECK(step_values(run.metrics(), "loss") == step_values(whole.metrics(), "loss"));
   }
 }
 

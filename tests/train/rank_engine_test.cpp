@@ -150,7 +150,7 @@ TEST_CASE("the validation loss is that of training on the same tokens, however t
     config.batch.global = global;
     config.eval.batches = batches;
     OneRank rank(config);
-    return Evaluator(config, std::make_unique<MicroBatchLoader>(options)).loss(rank.engine);
+    return Evaluator(config, std::make_unique<MicroBatchLoader>(options)).evaluate(rank.engine).loss;
   };
 
   RunConfig config = case_t();
