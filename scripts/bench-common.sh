@@ -7,7 +7,7 @@ divided() { awk -v a="$1" -v b="$2" 'BEGIN { if (b > 0) printf "%.3f", a / b; el
 # goal NAME VALUE LEAST: one line of the result.
 goal() {
   awk -v name="$1" -v value="$2" -v least="$3" 'BEGIN {
-    printf "  %-66s %8s  goal %-6s %s\n", name, value, least, value + 0 >= least + 0 ? "reached" : "MISSED" }'
+    printf "  %-66s %8s  goal %-6s %s\n", name, value, least, (value + 0 >= least + 0 ? "reached" : "MISSED") }'
 }
 
 # make_tokens FILE VOCABULARY: random tokens in nanoGPT's format, 16 bits each without a header.
