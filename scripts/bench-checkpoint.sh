@@ -63,8 +63,7 @@ writing() {
     bytes=$(stat -c %s "$shard")
     cat "$shard" >/dev/null
     # Removed after each, untimed: where a virtual machine is slow to get memory, dd writes to what it had before.
-    local i
-    for i in 1 2 3 4; do
+    for _ in 1 2 3 4; do
       seconds dd if="$shard" of="$folder/dd" bs=1M conv=fsync >>"$folder/write.dd"
       rm "$folder/dd"
     done
