@@ -13,6 +13,13 @@ bool may_be_ours(const FolderEntry& entry) {
          (entry.name.ends_with(".json") || entry.name.ends_with(".safetensors"));
 }
 
+std::shared_ptr<void> locked(FileSystem& files, const std::string& made) {
+  std::shared_ptr<void> lock = files.lock_folder(made);
+  if (!lock)
+    fail(ErrorKind::usage, "{}: another command is making it; wait for that, or choose another", made);
+  return lock;
+}
+
 // Of one that was interrupted; where anything else lies there, nothing is touched.
 void remove_rest(FileSystem& files, const std::string& made) {
   const std::vector<FolderEntry> entries = files.list(made);
@@ -29,9 +36,13 @@ NewFolder::NewFolder(FileSystem& files, const std::string& path)
     if (files.kind_of(path_) != FileKind::none)
       fail(ErrorKind::usage, "{}: is there already, and nothing is written over", path_);
     make_folders(files, parent_of(path_));
-    if (files.kind_of(made_) == FileKind::folder) remove_rest(files, made_);
+    if (files.kind_of(made_) == FileKind::folder) {
+      const auto lock = locked(files, made_);
+      remove_rest(files, made_);
+    }
     if (!files.make_folder(made_))
       fail(ErrorKind::usage, "{}: is in the way and holds what was never made here; move it away", made_);
+    lock_ = locked(files, made_);
   } catch (const Error& error) {
     throw Error(ErrorKind::usage, error.what());
   }

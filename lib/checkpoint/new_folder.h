@@ -1,7 +1,9 @@
 // NewFolder: a folder that appears under its name when all of it is on the disk, or not at all. Until then it
-// is PATH.uncommitted; one that an interrupted process left goes when the next begins.
+// is PATH.uncommitted, which no other process makes at the same time; one that an interrupted process left
+// goes when the next begins.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "core/file_system.h"
@@ -10,7 +12,7 @@ namespace hpt {
 
 class NewFolder {
  public:
-  // Errors of kind usage: something has the name already, or the folder can't be made.
+  // Errors of kind usage: something has the name already, another process makes it, or it can't be made.
   NewFolder(FileSystem& files, const std::string& path);
   // Without a commit takes away what was made.
   ~NewFolder();
@@ -28,6 +30,7 @@ class NewFolder {
   FileSystem& files_;
   std::string path_;
   std::string made_;
+  std::shared_ptr<void> lock_;
   bool is_committed_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "core/file_system.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -158,6 +159,21 @@ class PosixFileSystem final : public FileSystem {
     // Some network file systems have no fsync of folders (EINVAL); their entries stand all the same.
     if (uninterrupted([&] { return ::fsync(folder.get()); }) != 0 && errno != EINVAL)
       fail_with_errno(path, "bring the folder to the disk");
+  }
+
+  std::shared_ptr<void> lock_folder(const std::string& path) override {
+    auto folder = std::make_shared<Descriptor>(
+        uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
+    if (folder->get() < 0) fail_with_errno(path, "open the folder");
+    if (::flock(folder->get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return nullptr;
+      fail_with_errno(path, "lock the folder");
+    }
+    struct stat locked {};
+    struct stat there {};
+    const bool is_the_same = ::fstat(folder->get(), &locked) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+                             locked.st_dev == there.st_dev && locked.st_ino == there.st_ino;
+    return is_the_same ? folder : nullptr;
   }
 
   void rename_folder(const std::string& from, const std::string& to) override {

@@ -49,6 +49,9 @@ class FileSystem {
   virtual bool make_folder(const std::string& path) = 0;
   // Of the entries in the folder at `path`: until they are on the disk.
   virtual void sync_folder(const std::string& path) = 0;
+  // Keeps the folder for this process for as long as what is returned lives; nothing where another process
+  // has it, or has just put another in its place.
+  virtual std::shared_ptr<void> lock_folder(const std::string& path) = 0;
   // Of a folder, within its parent; nothing may have the new name.
   virtual void rename_folder(const std::string& from, const std::string& to) = 0;
   virtual void remove_file(const std::string& path) = 0;

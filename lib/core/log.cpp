@@ -65,7 +65,9 @@ struct Log::Impl {
     to_file(spdlog::level::warn, warning);
   }
 
-  void drop_file(const std::string& reason) {
+  // spdlog's faults tell the file, then the system's reason.
+  void drop_file(std::string reason) {
+    if (const auto colon = reason.rfind(": "); colon != std::string::npos) reason.erase(0, colon + 2);
     file.reset();
     to_console(stderr, format("warning: {} can't be written to ({}); going on without it", path, reason));
   }

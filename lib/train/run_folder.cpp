@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/file_system.h"
 #include "core/host.h"
 #include "data/atomic_file.h"
 #include "telemetry/run_writers.h"
@@ -131,13 +132,12 @@ void RunFolder::also_lock(const std::string& folder) {
   const std::string mine = fs::weakly_canonical(dir_, ignored).string() + "/";
   if ((fs::weakly_canonical(folder, ignored).string() + "/").starts_with(mine)) return;
   make_folder(folder);
-  other_lock_.fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (other_lock_.fd < 0) refuse(folder, std::strerror(errno));
-  if (flock(other_lock_.fd, LOCK_EX | LOCK_NB) == 0) return;
-  if (errno != EWOULDBLOCK) refuse(folder, std::strerror(errno));
-  fail(ErrorKind::usage,
-       "{}: checkpoint.dir can't be used: another live run saves in it; wait for it or choose another",
-       folder);
+  refuse_where_it_fails(
+      folder, [&] { other_lock_ = posix_file_system().lock_folder(fs::canonical(folder).string()); });
+  if (!other_lock_)
+    fail(ErrorKind::usage,
+         "{}: checkpoint.dir can't be used: another live run saves in it; wait for it or choose another",
+         folder);
 }
 
 void RunFolder::make_folder(const std::string& path) {
@@ -163,6 +163,7 @@ bool RunFolder::take_lock() {
   if (fd < 0) refuse(file, std::strerror(code));
   Lock lock{fd};
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) refuse(file, std::strerror(errno));
     std::string holder;
     std::getline(std::ifstream(file), holder);
     if (holder.empty()) holder = "it has just started";

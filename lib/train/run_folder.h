@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,7 @@ class RunFolder {
   std::string old_folder_;
   std::int64_t last_evaluated_ = -1;  // by the metrics of a run that goes on; -1: no step
   Lock lock_;
-  Lock other_lock_;
+  std::shared_ptr<void> other_lock_;
   Made made_;  // after the lock, which is held until its file is gone
 };
 

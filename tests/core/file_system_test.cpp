@@ -62,6 +62,22 @@ TEST_CASE("a folder is never renamed over another") {
   CHECK(files().kind_of(temp / "b") == FileKind::folder);
 }
 
+TEST_CASE("a folder is locked once at a time, and one that was taken away meanwhile is not it") {
+  const TempFolder temp;
+  const std::string folder = temp / "made";
+  CHECK_THROWS_WITH(files().lock_folder(folder), Contains("can't open the folder: No such file"));
+  files().make_folder(folder);
+  auto lock = files().lock_folder(folder);
+  CHECK(lock != nullptr);
+  CHECK(files().lock_folder(folder) == nullptr);
+  lock.reset();
+  lock = files().lock_folder(folder);
+  CHECK(lock != nullptr);
+  files().remove_folder(folder);
+  files().make_folder(folder);
+  CHECK(files().lock_folder(folder) != nullptr);
+}
+
 TEST_CASE("a listing is sorted and tells links from what they lead to") {
   const TempFolder temp;
   write_file(temp / "b", "");

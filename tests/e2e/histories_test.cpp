@@ -1,4 +1,8 @@
 // Checkpoints that are not what the run's folder says: of another run, renamed, linked, shared by two runs.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
 #include "e2e/faults.h"
@@ -120,6 +124,15 @@ TEST_CASE("an export goes on over what an interrupted one left, and touches nobo
   CHECK(fs::exists(run.folder() / "hf.uncommitted/mine.txt"));
   fs::remove_all(run.folder() / "hf.uncommitted");
   put("model.safetensors");
+  {
+    const int other = open((run.folder() / "hf.uncommitted").c_str(), O_RDONLY | O_DIRECTORY);
+    REQUIRE(flock(other, LOCK_EX) == 0);  // as a command that is making it
+    const Outcome second = run.start({"checkpoint", "export-hf", "out", "hf"}).wait();
+    close(other);
+    CHECK(second.exit_code == 2);
+    CHECK_THAT(second.err, Contains("hf.uncommitted: another command is making it"));
+    CHECK(read_file(run.folder() / "hf.uncommitted/model.safetensors") == "half");
+  }
   const Outcome outcome = run.start({"checkpoint", "export-hf", "out", "hf"}).wait();
   INFO(outcome.err);
   CHECK(outcome.exit_code == 0);

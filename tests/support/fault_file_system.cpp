@@ -207,6 +207,15 @@ void FaultFileSystem::sync_folder(const std::string& path) {
   node->synced_names = node->names;
 }
 
+std::shared_ptr<void> FaultFileSystem::lock_folder(const std::string& path) {
+  const std::scoped_lock lock(disk_.door_);
+  pass(Use::reads, path, "lock the folder");
+  const NodePtr node = disk_.find(path);
+  if (!node || node->kind != FileKind::folder)
+    fail_as_posix(path, "open the folder", "No such file or directory");
+  return node;
+}
+
 void FaultFileSystem::rename_folder(const std::string& from, const std::string& to) {
   const std::scoped_lock lock(disk_.door_);
   pass(Use::changes, from, "rename it");

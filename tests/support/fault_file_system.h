@@ -79,6 +79,7 @@ class FaultFileSystem final : public FileSystem {
   std::unique_ptr<ReadableFile> open(const std::string& path) override;
   bool make_folder(const std::string& path) override;
   void sync_folder(const std::string& path) override;
+  std::shared_ptr<void> lock_folder(const std::string& path) override;  // one process has the whole disk
   void rename_folder(const std::string& from, const std::string& to) override;
   void remove_file(const std::string& path) override;
   void remove_folder(const std::string& path) override;

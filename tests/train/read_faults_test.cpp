@@ -46,6 +46,7 @@ class ViewedFileSystem final : public FileSystem {
   std::unique_ptr<WritableFile> create(const std::string& path) override { return files_.create(path); }
   bool make_folder(const std::string& path) override { return files_.make_folder(path); }
   void sync_folder(const std::string& path) override { files_.sync_folder(path); }
+  std::shared_ptr<void> lock_folder(const std::string& path) override { return files_.lock_folder(path); }
   void rename_folder(const std::string& from, const std::string& to) override {
     files_.rename_folder(from, to);
   }
