@@ -37,13 +37,29 @@ std::string choice_line(const FoundCheckpoint& found) {
   return text.empty() ? "" : text + "\n";
 }
 
+// A live run may take its oldest one away at any time.
+template <typename Work>
+auto while_it_lasts(FileSystem& files, const FoundCheckpoint& found, Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const Error&) {
+    if (files.kind_of(found.folder) != FileKind::none) throw;
+    fail(ErrorKind::usage,
+         "{}: was taken away while it was read, as a live run does that keeps fewer (checkpoint.keep)",
+         found.folder);
+  }
+}
+
 int run_verify(const std::string& path) {
   FileSystem& files = posix_file_system();
   const FoundCheckpoint found = find_checkpoint(files, path);
   print(choice_line(found));
-  const Verification verification = verify_checkpoint(files, found.folder, [] {});
-  for (const std::string& warning : verification.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
-  if (!verification.faults.empty()) throw Error(ErrorKind::runtime, joined(verification.faults, "\n"));
+  const Verification verification = while_it_lasts(files, found, [&] {
+    Verification read = verify_checkpoint(files, found.folder, [] {});
+    for (const std::string& warning : read.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+    if (!read.faults.empty()) throw Error(ErrorKind::runtime, joined(read.faults, "\n"));
+    return read;
+  });
   print(format("whole: {} in {}\n", counted(verification.num_bytes, "byte"),
                counted(verification.num_files, "file")));
   return 0;
@@ -82,8 +98,10 @@ std::string converted_line(const std::string& out, const Converted& made) {
 int run_export(const ConvertRequest& request) {
   FileSystem& files = posix_file_system();
   const FoundCheckpoint found = find_checkpoint(files, request.from);
-  const Converted made = export_hf(files, {found.folder, read_manifest(files, found.folder)}, request.out,
-                                   request.most_shard_bytes);
+  const Converted made = while_it_lasts(files, found, [&] {
+    return export_hf(files, {found.folder, read_manifest(files, found.folder)}, request.out,
+                     request.most_shard_bytes);
+  });
   print(choice_line(found) + converted_line(request.out, made));
   return 0;
 }

@@ -75,6 +75,7 @@ int main(int argc, char** argv) {
   bound_spinning(argv);
   open_closed_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a closed console never stops training
+  std::signal(SIGXFSZ, SIG_IGN);  // nor does a file that may not grow: writing to it fails, and that is told
   try {
     return run_command(argc, argv);
   } catch (const hpt::Error& error) {

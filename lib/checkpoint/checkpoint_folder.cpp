@@ -62,11 +62,29 @@ bool is_probe(const FolderEntry& entry) {
 }
 
 bool is_debris(const FolderEntry& entry) {
-  if (entry.kind != FileKind::folder) return false;
   for (const std::string_view ending : {kUncommitted, kRemoved})
     if (entry.name.ends_with(ending) && step_of_name(entry.name.substr(0, entry.name.size() - ending.size())))
       return true;
   return false;
+}
+
+// A new one, for what may not stay where it is and is not ours to remove.
+std::string make_old_folder(FileSystem& files, const std::string& root) {
+  int number = 1;
+  while (files.kind_of(format("{}/old-{}", root, number)) != FileKind::none) ++number;
+  std::string folder = format("{}/old-{}", root, number);
+  files.make_folder(folder);
+  return folder;
+}
+
+// Several names of one folder.
+void move_to_old_folder(FileSystem& files, const std::string& root, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const std::string old_folder = make_old_folder(files, root);
+  for (const std::string& name : names)
+    files.rename_folder(format("{}/{}", root, name), format("{}/{}", old_folder, name));
+  files.sync_folder(old_folder);
+  files.sync_folder(root);
 }
 
 }  // namespace
@@ -172,25 +190,23 @@ void remove_old_checkpoints(FileSystem& files, const std::string& root, const Re
 
 void remove_debris(FileSystem& files, const std::string& root, const WarnOfFolder& warn) {
   if (files.kind_of(root + "/.") != FileKind::folder) return;
+  std::vector<std::string> in_the_way;
   for (const FolderEntry& entry : files.list(root)) {
     const std::string path = root + "/" + entry.name;
     if (is_probe(entry)) files.remove_file(path);
     if (!is_debris(entry)) continue;
-    if (!remove_own_folder(files, path)) warn(path + ": is no checkpoint and holds what none has; it stays");
+    if (entry.kind == FileKind::folder && remove_own_folder(files, path)) continue;
+    warn(path + ": is in the way of checkpoints and no work of a run; it is moved to an old-N beside it");
+    in_the_way.push_back(entry.name);
   }
+  move_to_old_folder(files, root, in_the_way);
 }
 
 void move_later_checkpoints(FileSystem& files, const std::string& root, std::int64_t last_step) {
-  std::vector<std::int64_t> steps = committed_steps(files, root);
-  std::erase_if(steps, [&](std::int64_t step) { return step <= last_step; });
-  if (steps.empty()) return;
-  int number = 1;
-  while (files.kind_of(format("{}/old-{}", root, number)) != FileKind::none) ++number;
-  const std::string old_folder = format("{}/old-{}", root, number);
-  files.make_folder(old_folder);
-  for (const std::int64_t step : steps) files.rename_folder(path_of(root, step), path_of(old_folder, step));
-  files.sync_folder(old_folder);
-  files.sync_folder(root);
+  std::vector<std::string> later;
+  for (const std::int64_t step : committed_steps(files, root))
+    if (step > last_step) later.push_back(step_name(step));
+  move_to_old_folder(files, root, later);
 }
 
 Manifest read_manifest(FileSystem& files, const std::string& folder) {

@@ -51,7 +51,8 @@ using WarnOfFolder = std::function<void(const std::string&)>;
 // Removes the committed checkpoints that need not stay, the oldest first.
 void remove_old_checkpoints(FileSystem& files, const std::string& root, const Retention& retention,
                             const WarnOfFolder& warn);
-// Removes what is uncommitted or half removed, and probes.
+// Removes what is uncommitted or half removed, and probes. What has such a name and is no run's work, which
+// would be in the way of saves to come, is moved to old-N/ in the same folder.
 void remove_debris(FileSystem& files, const std::string& root, const WarnOfFolder& warn);
 
 // Moves the checkpoints of steps after `last_step` to old-N/ in the same folder, the oldest first.

@@ -100,10 +100,11 @@ class ShardWriter {
     }
   }
 
-  // `whole` holds the parts one after the other.
-  void add(const HfTensor& tensor, WholeTensor whole) {
+  // `whole` holds the parts one after the other; `told`: its name in the files.
+  void add(const HfTensor& tensor, const std::string& told, WholeTensor whole) {
     const char* from = whole.bytes.get();
     for (const std::string& name : tensor.parts) {
+      told_of_[name] = told;
       const int index = index_.at(name);
       const TensorKind& kind = kinds_[static_cast<std::size_t>(index)];
       const Placed placed = placed_whole(kind.shape);
@@ -123,7 +124,8 @@ class ShardWriter {
     std::atomic<std::uint64_t> progress{0};
     const WrittenShard written = write_shard(files_, folder_.path(), layout, kinds_, sources_, progress);
     if (!written.not_finite.empty())
-      fail(ErrorKind::usage, "{}: its {} holds a number that is not finite", from_, written.not_finite);
+      fail(ErrorKind::usage, "{}: its {} holds a number that is not finite", from_,
+           printable_name(told_of_.at(written.not_finite)));
     add_shard(manifest_, layout, written.hash);
     for (std::size_t i = 0; i < layout.boxes.size(); ++i)
       manifest_.tensors[static_cast<std::size_t>(layout.boxes[i].tensor)].hash = written.hashes[i];
@@ -139,6 +141,7 @@ class ShardWriter {
   Manifest& manifest_;
   std::vector<TensorKind> kinds_;
   std::map<std::string, int> index_;
+  std::map<std::string, std::string> told_of_;  // by our name, the files'
   std::vector<WholeTensor> held_;
   std::uint64_t held_bytes_ = 0;
   std::vector<ShardBox> boxes_;
@@ -179,8 +182,9 @@ Converted import_hf(FileSystem& files, const std::string& from, const std::strin
   NewFolder folder(files, out);
   ShardWriter writer(files, path, folder, spec, manifest);
   for (const HfTensor& tensor : tensors) {
-    WholeTensor whole = weights.read(names.at(bare(tensor.name)));
-    writer.add(tensor, tensor.is_transposed ? transposed(tensor.name, whole) : std::move(whole));
+    const std::string& told = names.at(bare(tensor.name));
+    WholeTensor whole = weights.read(told);
+    writer.add(tensor, told, tensor.is_transposed ? transposed(tensor.name, whole) : std::move(whole));
   }
   writer.flush();
   folder.write(kManifestName, to_text(manifest));

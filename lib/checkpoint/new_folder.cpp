@@ -3,14 +3,21 @@
 #include <algorithm>
 #include <vector>
 
+#include "checkpoint/checkpoint_folder.h"
+#include "checkpoint/hf_files.h"
+#include "checkpoint/safetensors.h"
 #include "core/error.h"
 
 namespace hpt {
 namespace {
 
+// As an export or an import names its files.
 bool may_be_ours(const FolderEntry& entry) {
+  const std::string_view name = entry.name;
+  const bool is_weights = name.starts_with("model-") && name.ends_with(".safetensors");
   return entry.kind == FileKind::file &&
-         (entry.name.ends_with(".json") || entry.name.ends_with(".safetensors"));
+         (is_weights || is_shard_name(name) || name == kManifestName || name == kHfConfigName ||
+          name == kHfIndexName || name == kHfWeightsName);
 }
 
 std::shared_ptr<void> locked(FileSystem& files, const std::string& made) {
@@ -33,6 +40,9 @@ void remove_rest(FileSystem& files, const std::string& made) {
 NewFolder::NewFolder(FileSystem& files, const std::string& path)
     : files_(files), path_(without_last_slashes(path)), made_(path_ + ".uncommitted") {
   try {
+    const std::string name = path_.substr(path_.rfind('/') + 1);
+    if (step_of_name(name))
+      fail(ErrorKind::usage, "{}: {} is a name of what a run saves; choose another", path_, name);
     if (files.kind_of(path_) != FileKind::none)
       fail(ErrorKind::usage, "{}: is there already, and nothing is written over", path_);
     make_folders(files, parent_of(path_));

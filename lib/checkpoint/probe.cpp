@@ -1,9 +1,12 @@
 #include "checkpoint/probe.h"
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "checkpoint/checkpoint_folder.h"
 #include "comm/agree_on_fault.h"
+#include "core/clock.h"
 #include "core/host.h"
 
 namespace hpt {
@@ -19,7 +22,7 @@ void make_listed(FileSystem& files, const std::string& path, Made& made) {
   if (files.make_folder(path)) made.push_back(path);
 }
 
-void write_and_remove(FileSystem& files, const std::string& path) {
+void write_probe(FileSystem& files, const std::string& path) {
   constexpr std::size_t kBytes = 4096;
   // One that is there was left by a run that was killed.
   if (files.kind_of(path) == FileKind::file) files.remove_file(path);
@@ -32,7 +35,25 @@ void write_and_remove(FileSystem& files, const std::string& path) {
     files.remove_file(path);
     throw;
   }
-  files.remove_file(path);
+}
+
+// What rank 0 wrote; on a network's disk it may come to another host a while later.
+void require_seen(FileSystem& files, const std::string& path, double patience_s, RankStatus& status) {
+  const double begin = seconds_now();
+  while (files.kind_of(path) != FileKind::file) {
+    if (seconds_now() - begin > patience_s)
+      fail(ErrorKind::usage, "{}: is not there, though rank 0 wrote it; every host must see the same folder",
+           path);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    status.beat();
+  }
+}
+
+void remove_where_made(FileSystem& files, const std::string& probe) {
+  try {
+    if (files.kind_of(probe) == FileKind::file) files.remove_file(probe);
+  } catch (const Error&) {  // the disk has failed already, and why is told
+  }
 }
 
 void remove_made(FileSystem& files, const Made& made) {
@@ -44,27 +65,32 @@ void remove_made(FileSystem& files, const Made& made) {
 
 // All ranks fail, or none.
 template <typename Work>
-void agree_on(ProcessGroup& world, Work work) {
+void agree_on(const std::string& key, ProcessGroup& world, Work work) {
   std::string fault;
   try {
     work();
   } catch (const Error& error) {
-    fault = format("checkpoint.dir can't be used: rank {} on host {}: {}", world.rank(), host_name(),
-                   error.what());
+    fault = format("{} can't be used: rank {} on host {}: {}", key, world.rank(), host_name(), error.what());
   }
   agree_on_fault(ErrorKind::usage, fault, world);
 }
 
 }  // namespace
 
-void require_writable(FileSystem& files, const std::string& root, ProcessGroup& world) {
+void require_writable(FileSystem& files, const std::string& root, const std::string& key, ProcessGroup& world,
+                      double patience_s) {
   Made made;  // by rank 0
+  const std::string probe = probe_path(root, world.rank());
   try {
-    agree_on(world, [&] {
+    agree_on(key, world, [&] {
       if (world.rank() == 0) make_listed(files, root, made);
     });
-    agree_on(world, [&] { write_and_remove(files, probe_path(root, world.rank())); });
+    agree_on(key, world, [&] { write_probe(files, probe); });
+    agree_on(key, world, [&] { require_seen(files, probe_path(root, 0), patience_s, world.status()); });
+    agree_on(key, world, [&] { files.remove_file(probe); });
   } catch (const AgreedError&) {
+    remove_where_made(files, probe);
+    world.barrier();
     remove_made(files, made);
     throw;
   }

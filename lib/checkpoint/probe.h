@@ -9,9 +9,11 @@
 
 namespace hpt {
 
-// Called by all ranks, rank 0 with the lock of the run's folder held: each writes a small file below `root`
-// and removes it. What had to be made for it goes again. Where a rank can't, an AgreedError of kind usage
-// that names the rank, the path and the reason.
-void require_writable(FileSystem& files, const std::string& root, ProcessGroup& world);
+// Called by all ranks, rank 0 with the lock of the run's folder held: each writes a small file below `root`,
+// finds rank 0's, for which it waits for `patience_s`, and removes its own. What had to be made for it goes
+// again. Where a rank can't, an AgreedError of kind usage that names `key`, the rank, the path and the
+// reason.
+void require_writable(FileSystem& files, const std::string& root, const std::string& key, ProcessGroup& world,
+                      double patience_s = 30);
 
 }  // namespace hpt

@@ -190,7 +190,8 @@ Header read_header(const ReadableFile& file, const std::string& path) {
   } catch (const Json::exception& error) {
     fault = error.what();
   }
-  fail(ErrorKind::usage, "{}: is no safetensors file: {}", path, printable_reason(fault));
+  fail(ErrorKind::usage, "{}: is no safetensors file that can be read here: {}", path,
+       printable_reason(fault));
 }
 
 std::string excess_in_json(std::string_view text, std::size_t most_values) {

@@ -65,6 +65,7 @@ std::string shard_name(int rank);
 std::string printable_name(std::string_view name, std::size_t most_letters = 100);
 // The same for a whole reason that may quote what was found in a file.
 inline std::string printable_reason(std::string_view reason) {
+  if (reason.starts_with("[json.exception.")) reason.remove_prefix(reason.find("] ") + 2);
   return printable_name(reason, 500);
 }
 

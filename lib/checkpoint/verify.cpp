@@ -7,6 +7,7 @@
 
 #include "checkpoint/checkpoint_folder.h"
 #include "checkpoint/safetensors.h"
+#include "config/load.h"
 #include "core/hash.h"
 
 namespace hpt {
@@ -70,6 +71,7 @@ Verification verify_checkpoint(FileSystem& files, const std::string& folder,
         found.warnings.push_back(
             format("{}/{}: is no part of the checkpoint", folder, printable_name(entry.name)));
     }
+    parse_config(manifest.config, folder + "/" + kManifestName, {});
   } catch (const Error& error) {
     found.faults.emplace_back(error.what());
   }

@@ -46,6 +46,20 @@ const YamlEntry* find_defaults(const ConfigSource& source) {
   return found;
 }
 
+ConfigSource source_of(const std::string& text, const std::string& name) {
+  const YamlOrigin origin{name, true};
+  YamlNode root = parse_yaml(text, origin);
+  if (root.kind != YamlNode::Kind::map && root.kind != YamlNode::Kind::none) {
+    fail(ErrorKind::usage, "{}: found {}, but a config is a map of sections",
+         origin.place(root.line, root.column), root.kind == YamlNode::Kind::list ? "a list" : "text");
+  }
+  return {origin, std::move(root)};
+}
+
+std::string place_of(const ConfigSource& source, const YamlEntry& defaults) {
+  return source.origin.place(defaults.value.line, defaults.value.column) + ": defaults";
+}
+
 }  // namespace
 
 std::string read_config_text(const std::string& path, const std::string& place) {
@@ -83,20 +97,10 @@ std::string read_config_text(const std::string& path, const std::string& place) 
 std::vector<ConfigSource> read_sources(const std::string& text, const std::string& name) {
   std::vector<ConfigSource> sources;
   std::vector<std::string> seen = {canonical(name)};
-  const auto add = [&](const std::string& yaml, const std::string& file) {
-    const YamlOrigin origin{file, true};
-    YamlNode root = parse_yaml(yaml, origin);
-    if (root.kind != YamlNode::Kind::map && root.kind != YamlNode::Kind::none) {
-      fail(ErrorKind::usage, "{}: found {}, but a config is a map of sections",
-           origin.place(root.line, root.column), root.kind == YamlNode::Kind::list ? "a list" : "text");
-    }
-    sources.push_back({origin, std::move(root)});
-  };
-  add(text, name);
+  sources.push_back(source_of(text, name));
   while (const YamlEntry* defaults = find_defaults(sources.back())) {
     const std::string path = defaults->value.text;
-    const std::string place =
-        sources.back().origin.place(defaults->value.line, defaults->value.column) + ": defaults";
+    const std::string place = place_of(sources.back(), *defaults);
     if (std::find(seen.begin(), seen.end(), canonical(path)) != seen.end()) {
       fail(ErrorKind::usage, "{}: {} takes its defaults from itself", place, shown(path));
     }
@@ -104,10 +108,17 @@ std::vector<ConfigSource> read_sources(const std::string& text, const std::strin
       fail(ErrorKind::usage, "{}: more than {} files deep", place, kMaxDefaultsDepth);
     }
     seen.push_back(canonical(path));
-    add(read_config_text(path, place), path);
+    sources.push_back(source_of(read_config_text(path, place), path));
   }
   std::reverse(sources.begin(), sources.end());
   return sources;
+}
+
+ConfigSource read_lone_source(const std::string& text, const std::string& name) {
+  ConfigSource source = source_of(text, name);
+  if (const YamlEntry* defaults = find_defaults(source))
+    fail(ErrorKind::usage, "{}: a config that was saved holds every key itself", place_of(source, *defaults));
+  return source;
 }
 
 }  // namespace hpt

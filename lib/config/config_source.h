@@ -25,5 +25,7 @@ std::string read_config_text(const std::string& path, const std::string& place);
 // in messages and, as a path, in the search for cycles. Throws an Error of kind usage on a file that can't be
 // read, a syntax error, and a fault of a `defaults` key.
 std::vector<ConfigSource> read_sources(const std::string& text, const std::string& name);
+// The text alone; a `defaults` key, which would lead to a file, is a fault.
+ConfigSource read_lone_source(const std::string& text, const std::string& name);
 
 }  // namespace hpt

@@ -58,16 +58,10 @@ void check_between_keys(ConfigReader& reader) {
   }
 }
 
-}  // namespace
-
-RunConfig load_config(const ConfigRequest& request) {
-  if (request.path.empty()) fail(ErrorKind::usage, "--config: the path of a YAML file is required");
-  return parse_config(read_config_text(request.path, shown(request.path)), request.path, request);
-}
-
-RunConfig parse_config(const std::string& text, const std::string& name, const ConfigRequest& request) {
+RunConfig config_of(const std::vector<ConfigSource>& sources, const std::string& name,
+                    const ConfigRequest& request) {
   ConfigReader reader;
-  for (const ConfigSource& source : read_sources(text, name)) reader.read(source);
+  for (const ConfigSource& source : sources) reader.read(source);
   for (const std::string& assignment : request.sets) reader.read_set(assignment);
   for (const ConfigOption& option : request.options) reader.read_option(option);
   reader.require_all(name);
@@ -76,6 +70,18 @@ RunConfig parse_config(const std::string& text, const std::string& name, const C
   check_between_keys(reader);
   reader.faults.throw_if_any();
   return std::move(reader.config);
+}
+
+}  // namespace
+
+RunConfig load_config(const ConfigRequest& request) {
+  if (request.path.empty()) fail(ErrorKind::usage, "--config: the path of a YAML file is required");
+  const std::string text = read_config_text(request.path, shown(request.path));
+  return config_of(read_sources(text, request.path), request.path, request);
+}
+
+RunConfig parse_config(const std::string& text, const std::string& name, const ConfigRequest& request) {
+  return config_of({read_lone_source(text, name)}, name, request);
 }
 
 std::string dump_config(const RunConfig& config) {

@@ -33,7 +33,7 @@ struct ConfigRequest {
 // directory. A fault of `defaults` itself is told alone, since all that follows depends on it.
 RunConfig load_config(const ConfigRequest& request);
 
-// Same for a text; `name` takes the file's place in messages.
+// Same for a text that was saved, and holds every key itself; `name` takes the file's place in messages.
 RunConfig parse_config(const std::string& text, const std::string& name, const ConfigRequest& request);
 
 // Faults of what this version can't run yet (device cuda, bf16, zero, ...), one line each naming the key and

@@ -37,6 +37,10 @@ bool may_change(std::string_view key) {
   });
 }
 
+bool is_of_no_weight(std::string_view key) {
+  return key == "model.dropout" || key == "model.init_std" || key == "model.seq_length";
+}
+
 }  // namespace
 
 std::vector<ConfigChange> changes_on_resume(const RunConfig& before, const RunConfig& now) {
@@ -47,6 +51,14 @@ std::vector<ConfigChange> changes_on_resume(const RunConfig& before, const RunCo
     if (old_value != new_value)
       changes.push_back({field.key(), old_value, new_value, may_change(field.key())});
   }
+  return changes;
+}
+
+std::vector<ConfigChange> changes_of_model(const RunConfig& before, const RunConfig& now) {
+  std::vector<ConfigChange> changes = changes_on_resume(before, now);
+  std::erase_if(changes, [](const ConfigChange& change) {
+    return !change.key.starts_with("model.") || is_of_no_weight(change.key);
+  });
   return changes;
 }
 

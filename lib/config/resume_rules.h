@@ -21,4 +21,8 @@ struct ConfigChange {
 // All else decides what the weights mean, or which sample comes next.
 std::vector<ConfigChange> changes_on_resume(const RunConfig& before, const RunConfig& now);
 
+// Of those, what makes another model for the same weights: model.*, but for dropout, init_std, and
+// seq_length, for which the shapes of the weights speak where they depend on it.
+std::vector<ConfigChange> changes_of_model(const RunConfig& before, const RunConfig& now);
+
 }  // namespace hpt

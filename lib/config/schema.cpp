@@ -158,7 +158,7 @@ void add_checkpoint(std::vector<Field>& fields) {
   table.add("every", &S::every, kStepInterval);
   table.add("keep", &S::keep, Whole{1, 1 << 30});
   table.add("keep_every", &S::keep_every, kStepInterval);
-  table.add("resume", &S::resume, Text{Text::Use::path});
+  table.add("resume", &S::resume, Text{Text::Use::resume});
   table.add("async", &S::async, Boolean{});
   table.add("init_from", &S::init_from, OrWord{"none", Text{Text::Use::path}});
 }

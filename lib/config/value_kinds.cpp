@@ -138,6 +138,10 @@ ValueAbout Text::about() const {
           "", "", ""};
     case Use::path:
       return {ValueType::text, format("a path of 1 to {} bytes on one line", kLongestText), "", "", ""};
+    case Use::resume:
+      return {ValueType::text,
+              format("auto, never or the folder of a checkpoint, 1 to {} bytes on one line", kLongestText),
+              "", "", ""};
     case Use::prompt:
       break;
   }

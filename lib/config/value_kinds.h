@@ -112,7 +112,7 @@ struct Word {
 
 // Text on one line and not empty. `name` is one part of a path; `prompt` may hold line ends and tabs.
 struct Text {
-  enum class Use { name, path, prompt };
+  enum class Use { name, path, resume, prompt };
   Use use = Use::path;
 
   ValueFaults read(const YamlNode& node, std::string& out) const;

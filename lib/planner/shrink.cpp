@@ -169,7 +169,7 @@ std::unique_ptr<RunFolder> folder_with_tokens(const RunConfig& small, const Rank
   }
   rank.world->barrier();
   if (rank.rank > 0 && rank.local_rank == 0)
-    refuse_where_it_fails(small.run.dir, [&] {
+    refuse_where_it_fails(small.run.dir, "run.dir", [&] {
       std::filesystem::create_directories(small.run.dir);
       write_tokens(small);
     });

@@ -76,7 +76,7 @@ struct alignas(64) RankStatus {
   SharedText<24> action;                      // of a step, in words: "forward"; empty between actions
   std::atomic<std::uint32_t> waits{0};
   std::atomic<std::int32_t> waits_for{kNobody};  // world rank, where one is known
-  SharedText<24> op;
+  SharedText<32> op;
   SharedText<24> group;
   std::atomic<double> deadline_s{0};  // longest wait; 0: not set
   std::atomic<double> waited_s{0};    // in all waits that are over

@@ -34,13 +34,14 @@ class Checkpointer {
 
   // For the votes of a step: whether this rank has its part of a pending checkpoint done, or none is pending.
   bool is_part_done() const { return !saver_.is_pending() || saver_.is_part_done(); }
-  // After a step in which all ranks voted so.
+  // After a step, or a batch of an evaluation, in which all ranks voted so.
   void advance();
   // Waits until a pending one is committed.
   void finish();
 
   std::string path_of(std::int64_t step) const;
-  // Seconds for which saves held up the steps since the last call.
+  // Seconds for which saves held up the steps since the last take_pause().
+  double pause() const { return pause_s_; }
   double take_pause();
 
  private:

@@ -12,7 +12,8 @@ Evaluator::Evaluator(const RunConfig& config, std::unique_ptr<MicroBatchLoader> 
   num_predicted_ = data_->count_predicted(0, num_batches_ * batch_size_);
 }
 
-Evaluation Evaluator::evaluate(RankEngine& engine, const std::function<StepVotes()>& votes) const {
+Evaluation Evaluator::evaluate(RankEngine& engine, const std::function<StepVotes()>& votes,
+                               const std::function<void()>& on_saved) const {
   const LoadMicroBatch load = [this](const MicroBatch& into, std::int64_t first) {
     data_->load(into, first);
   };
@@ -23,6 +24,7 @@ Evaluation Evaluator::evaluate(RankEngine& engine, const std::function<StepVotes
     const EvaluatedBatch done = engine.evaluate_batch(batch++ * batch_size_, load, votes);
     sum += done.loss;
     evaluation.stop = done.stop;
+    if (done.save_part_done) on_saved();
   }
   evaluation.is_complete = batch == num_batches_;
   evaluation.loss = sum / static_cast<double>(num_predicted_);

@@ -21,8 +21,11 @@ class Evaluator {
   // `data` does not shuffle.
   Evaluator(const RunConfig& config, std::unique_ptr<MicroBatchLoader> data);
 
-  // Alike on all ranks. `votes`, asked after each batch: whether to stop.
-  Evaluation evaluate(RankEngine& engine, const std::function<StepVotes()>& votes = {}) const;
+  // Alike on all ranks. `votes`, asked after each batch: whether to stop, and whether the parts of a pending
+  // checkpoint are done, of which `on_saved` is told.
+  Evaluation evaluate(
+      RankEngine& engine, const std::function<StepVotes()>& votes = {},
+      const std::function<void()>& on_saved = [] {}) const;
 
  private:
   std::unique_ptr<MicroBatchLoader> data_;

@@ -150,6 +150,7 @@ Manifest read_agreed_manifest(FileSystem& files, const CheckpointSource& source,
       found = "it is another than rank 0 sees";
     } catch (const Error& error) {
       found = error.what();
+      if (found.starts_with(path + ": ")) found.erase(0, path.size() + 2);
     }
     if (seconds_now() - begin > source.patience_s)
       fail(ErrorKind::usage, "rank {} on host {}: {}: {}; every host must see the same checkpoints",

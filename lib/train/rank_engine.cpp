@@ -136,7 +136,7 @@ EvaluatedBatch RankEngine::evaluate_batch(std::int64_t first_ordinal, const Load
   executor_.run(list_of(plan_.evaluate), run_of(Mode::eval, first_ordinal, load));
   if (votes) cast_votes(votes());
   complete_sums();
-  return {sums_host_[kLossEntry], sums_host_[kStopEntry] > 0};
+  return {sums_host_[kLossEntry], sums_host_[kStopEntry] > 0, sums_host_[kSaveEntry] == mesh_.world().size()};
 }
 
 std::int64_t RankEngine::sample(const MicroBatchShape& shape, const SampleDraw& draw,

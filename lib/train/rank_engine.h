@@ -56,8 +56,9 @@ struct StepOutcome {
 };
 
 struct EvaluatedBatch {
-  double loss = 0;    // sum of -log p over the predicted tokens
-  bool stop = false;  // some rank was asked to stop
+  double loss = 0;              // sum of -log p over the predicted tokens
+  bool stop = false;            // some rank was asked to stop
+  bool save_part_done = false;  // all ranks voted so
 };
 
 // What all ranks find alike and before any parameter changes: the step can't be taken, and the state before

@@ -43,10 +43,10 @@ CheckpointSource named(FileSystem& files, const RunConfig& config, const std::st
          config.place_of(key), key, folder, kManifestName, checkpoint_root(config),
          listed_steps(committed_steps(files, checkpoint_root(config))), guess_of(files, key, folder));
   CheckpointSource source = source_of(config, folder, key == "checkpoint.init_from");
-  const std::filesystem::path path(without_last_slashes(folder));
   std::error_code unknown;
-  source.is_own = step_of_name(path.filename()).has_value() &&
-                  std::filesystem::equivalent(parent_of(path.string()), checkpoint_root(config), unknown) &&
+  const std::filesystem::path path = std::filesystem::canonical(folder, unknown);
+  source.is_own = !unknown && step_of_name(path.filename()).has_value() &&
+                  std::filesystem::equivalent(path.parent_path(), checkpoint_root(config), unknown) &&
                   !unknown;
   return source;
 }
@@ -90,24 +90,52 @@ CheckpointSource agreed_choice(FileSystem& files, const RunConfig& config, const
   return agreed;
 }
 
+// One line a change that can't be.
+std::string refusal(const RunConfig& config, const ConfigChange& change, const std::string& folder,
+                    const std::string& advice) {
+  return format("{}: {}: {} was {} when {} was saved, and may not change {}", config.place_of(change.key),
+                change.key, change.now, change.before, folder, advice);
+}
+
+void refuse_if_any(const std::vector<std::string>& faults) {
+  std::string text;
+  for (const std::string& fault : faults) text += (text.empty() ? "" : "\n") + fault;
+  if (!text.empty()) throw Error(ErrorKind::usage, text);
+}
+
+// Weights say what they say in one model only.
+void compare_models(const RunConfig& config, const Manifest& manifest, const std::string& folder) {
+  const RunConfig before = parse_config(manifest.config, folder + "/" + kManifestName, {});
+  std::vector<std::string> faults;
+  for (const ConfigChange& change : changes_of_model(before, config))
+    faults.push_back(refusal(config, change, folder, "for its weights"));
+  refuse_if_any(faults);
+}
+
+// As import-hf makes one: with nothing to go on with.
+void refuse_weights_alone(const RunConfig& config, const Manifest& manifest, const std::string& folder) {
+  if (manifest.step > 0 || manifest.data_samples > 0) return;
+  fail(ErrorKind::usage,
+       "{}: checkpoint.resume: {} holds weights alone, which no run has trained; begin with them by "
+       "checkpoint.init_from",
+       config.place_of("checkpoint.resume"), folder);
+}
+
 // Changes that are not allowed are refused, the others told.
 void compare_configs(const RunConfig& config, const Manifest& manifest, const std::string& folder,
                      std::vector<std::string>& told) {
   const RunConfig before = parse_config(manifest.config, folder + "/" + kManifestName, {});
-  std::string faults;
+  std::vector<std::string> faults;
   for (const ConfigChange& change : changes_on_resume(before, config)) {
-    if (change.may_change) {
+    if (change.may_change)
       told.push_back(
           format("changed since the checkpoint: {}: {} -> {}", change.key, change.before, change.now));
-      continue;
-    }
-    faults += format(
-        "{}{}: {}: {} was {} when {} was saved, and may not change on resume (begin anew with "
-        "--resume never, or take only the weights with checkpoint.init_from)",
-        faults.empty() ? "" : "\n", config.place_of(change.key), change.key, change.now, change.before,
-        folder);
+    else
+      faults.push_back(refusal(config, change, folder,
+                               "on resume (begin anew with --resume never, or take only the weights with "
+                               "checkpoint.init_from)"));
   }
-  if (!faults.empty()) throw Error(ErrorKind::usage, faults);
+  refuse_if_any(faults);
 }
 
 void compare_data(const RunConfig& config, const Manifest& manifest, const std::string& folder,
@@ -119,6 +147,15 @@ void compare_data(const RunConfig& config, const Manifest& manifest, const std::
        "has {} of them and had {}",
        config.place_of("data.train"), folder, counted(data.num_samples, "sample"),
        counted(manifest.data_samples, "sample"));
+}
+
+// What may not change on resume decides how many a step takes.
+void require_consumed(const RunConfig& config, const Manifest& manifest, const std::string& folder) {
+  const std::int64_t samples = manifest.step * config.batch.global;
+  if (manifest.samples == samples && manifest.tokens == samples * config.model.seq_length) return;
+  fail(ErrorKind::usage, "{}/{}: tells of {} and {}, and {} take {} and {}", folder, kManifestName,
+       counted(manifest.samples, "sample"), counted(manifest.tokens, "token"), counted(manifest.step, "step"),
+       samples, samples * config.model.seq_length);
 }
 
 void require_steps_to_come(const RunConfig& config, const Manifest& manifest, const std::string& folder) {
@@ -150,9 +187,13 @@ StartPoint find_start(const RunPlan& plan, RankEngine& engine, FileSystem& files
     return start;
   }
   const Manifest manifest = read_agreed_manifest(files, source, rank);
-  if (!source.weights_only) {
+  if (source.weights_only) {
+    compare_models(config, manifest, source.folder);
+  } else {
+    refuse_weights_alone(config, manifest, source.folder);
     compare_configs(config, manifest, source.folder, start.told);
     compare_data(config, manifest, source.folder, data);
+    require_consumed(config, manifest, source.folder);
     require_steps_to_come(config, manifest, source.folder);
   }
   const double begin = seconds_now();

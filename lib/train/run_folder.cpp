@@ -26,6 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kKey = "run.dir";
+
 // What a run writes here; anything else in the folder is somebody's and stays.
 constexpr std::array kOwnFiles = {"config.yaml", "metrics.jsonl", "log.txt", "tensorboard"};
 
@@ -56,19 +58,26 @@ std::string who_am_i() {
   return format("host {}, job {}, pid {}", host_name(), job == nullptr ? "none" : job, getpid());
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
-  fail(ErrorKind::usage, "{}: run.dir can't be used: {}", path, reason);
+[[noreturn]] void refuse(const std::string& path, const std::string& reason, std::string_view key = kKey) {
+  fail(ErrorKind::usage, "{}: {} can't be used: {}", path, key, reason);
+}
+
+// What an earlier run left to be gone on with. From a pipe one might read for ever.
+void require_as_left(const std::string& path) {
+  const bool is_folder = fs::path(path).extension().empty();
+  if (fs::exists(path) && !(is_folder ? fs::is_directory(path) : fs::is_regular_file(path)))
+    fail(ErrorKind::usage, "{}: is no {}; move it away", path, is_folder ? "folder" : "regular file");
 }
 
 }  // namespace
 
-void refuse_where_it_fails(const std::string& dir, const std::function<void()>& work) {
+void refuse_where_it_fails(const std::string& dir, std::string_view key, const std::function<void()>& work) {
   try {
     work();
   } catch (const fs::filesystem_error& failure) {
-    refuse(dir, failure.code().message());
+    refuse(dir, failure.code().message(), key);
   } catch (const Error& failure) {
-    refuse(dir, failure.what());
+    refuse(dir, failure.what(), key);
   }
 }
 
@@ -92,14 +101,14 @@ RunFolder::RunFolder(const std::string& dir) : dir_(dir) {
 }
 
 void RunFolder::fill(const std::string& name, const std::function<void()>& write) {
-  refuse_where_it_fails(dir_, [&] {
+  refuse_where_it_fails(dir_, kKey, [&] {
     if (!fs::exists(path(name))) made_.paths.push_back(path(name));
     write();
   });
 }
 
 void RunFolder::begin(const std::string& config_yaml) {
-  refuse_where_it_fails(dir_, [&] {
+  refuse_where_it_fails(dir_, kKey, [&] {
     AtomicFile config(path("config.yaml"));
     config.append(config_yaml.data(), config_yaml.size());
     config.sync();
@@ -112,7 +121,8 @@ void RunFolder::begin(const std::string& config_yaml) {
 }
 
 void RunFolder::go_on(const std::string& config_yaml, std::int64_t step) {
-  refuse_where_it_fails(dir_, [&] {
+  refuse_where_it_fails(dir_, kKey, [&] {
+    for (const std::string_view name : kOwnFiles) require_as_left(path(std::string(name)));
     AtomicFile config(path("config.yaml"));
     config.append(config_yaml.data(), config_yaml.size());
     config.sync();
@@ -128,12 +138,12 @@ void RunFolder::go_on(const std::string& config_yaml, std::int64_t step) {
 }
 
 void RunFolder::also_lock(const std::string& folder) {
-  std::error_code ignored;
-  const std::string mine = fs::weakly_canonical(dir_, ignored).string() + "/";
-  if ((fs::weakly_canonical(folder, ignored).string() + "/").starts_with(mine)) return;
+  made_.paths.swap(made_for_saves_.paths);
   make_folder(folder);
-  refuse_where_it_fails(
-      folder, [&] { other_lock_ = posix_file_system().lock_folder(fs::canonical(folder).string()); });
+  made_.paths.swap(made_for_saves_.paths);
+  refuse_where_it_fails(folder, "checkpoint.dir", [&] {
+    other_lock_ = posix_file_system().lock_folder(fs::canonical(folder).string());
+  });
   if (!other_lock_)
     fail(ErrorKind::usage,
          "{}: checkpoint.dir can't be used: another live run saves in it; wait for it or choose another",
@@ -157,7 +167,7 @@ bool RunFolder::take_lock() {
   const std::string file = path("lock");
   std::error_code ignored;
   const bool is_new = !fs::exists(file, ignored);
-  const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
   const int code = errno;
   if (fd < 0 && code == ENOENT && !fs::exists(dir_, ignored)) return false;
   if (fd < 0) refuse(file, std::strerror(code));

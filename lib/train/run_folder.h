@@ -6,13 +6,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpt {
 
-// What fails in `work`, which writes to the folder of a run that has not begun, is a wrong run.dir: an Error
-// of kind usage.
-void refuse_where_it_fails(const std::string& dir, const std::function<void()>& work);
+// What fails in `work`, which writes to a folder of a run that has not begun, is a wrong value of the key
+// (run.dir, checkpoint.dir): an Error of kind usage.
+void refuse_where_it_fails(const std::string& dir, std::string_view key, const std::function<void()>& work);
 
 class RunFolder {
  public:
@@ -32,7 +33,8 @@ class RunFolder {
   // Whether the metrics that stayed tell of the evaluation after `step`.
   bool is_evaluated(std::int64_t step) const { return last_evaluated_ == step; }
 
-  // Keeps other live runs out of `folder` too, where this run saves, if it does not lie in its own. Makes it.
+  // Keeps other live runs out of `folder` too, where this run saves. Makes it; if it stays empty, it goes
+  // again.
   void also_lock(const std::string& folder);
 
   std::string path(const std::string& name) const { return dir_ + "/" + name; }
@@ -62,6 +64,7 @@ class RunFolder {
   std::int64_t last_evaluated_ = -1;  // by the metrics of a run that goes on; -1: no step
   Lock lock_;
   std::shared_ptr<void> other_lock_;
+  Made made_for_saves_;
   Made made_;  // after the lock, which is held until its file is gone
 };
 

@@ -4,6 +4,8 @@
 
 #include "checkpoint/find_checkpoint.h"
 #include "comm/control/deadline.h"
+#include "config/load.h"
+#include "config/resume_rules.h"
 #include "core/hash.h"
 #include "train/agree.h"
 #include "train/generate.h"
@@ -31,7 +33,12 @@ RunConfig config_of(const SampleRequest& request, const Manifest& manifest, cons
   wanted.options = request.options;
   wanted.world_size = rank.world_size;
   wanted.world_origin = rank.origin;
-  return parse_config(manifest.config, folder + "/" + kManifestName, wanted);
+  const std::string name = folder + "/" + kManifestName;
+  RunConfig config = parse_config(manifest.config, name, wanted);
+  for (const ConfigChange& change : changes_of_model(parse_config(manifest.config, name, {}), config))
+    fail(ErrorKind::usage, "{}: {}: {} was {} when {} was saved, and may not change for its weights",
+         config.place_of(change.key), change.key, change.now, change.before, folder);
+  return config;
 }
 
 CheckpointSource find_source(FileSystem& files, const std::string& path, const RankContext& rank,

@@ -39,6 +39,16 @@ void StragglerWatch::start() {
   waited_s_ = world_.status().waited_s;
 }
 
+void StragglerWatch::pause() {
+  pause_begin_s_ = seconds_now();
+  waited_before_s_ = world_.status().waited_s;
+}
+
+void StragglerWatch::go_on() {
+  begin_s_ += seconds_now() - pause_begin_s_;
+  waited_s_ += world_.status().waited_s - waited_before_s_;
+}
+
 void StragglerWatch::look(std::int64_t step, std::int64_t num_steps) {
   if (!is_on_) return;
   const double waited = world_.status().waited_s - waited_s_;

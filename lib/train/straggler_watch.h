@@ -22,6 +22,9 @@ class StragglerWatch {
 
   // The steps that are looked at begin.
   void start();
+  // What comes in between is no work of the steps.
+  void pause();
+  void go_on();
   // After `step`, with so many done since the last call; called by all ranks. A rank is named when it becomes
   // a straggler, and not again before it has been none.
   void look(std::int64_t step, std::int64_t num_steps);
@@ -37,6 +40,8 @@ class StragglerWatch {
   std::vector<bool> is_named_;
   double begin_s_ = 0;
   double waited_s_ = 0;
+  double pause_begin_s_ = 0;
+  double waited_before_s_ = 0;  // the pause
 };
 
 }  // namespace hpt

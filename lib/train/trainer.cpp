@@ -187,11 +187,19 @@ class Loop {
 
   // Where a rank was asked to stop, after a batch: whoever goes on from there evaluates anew.
   void evaluate(std::int64_t step) {
-    engine_.mesh().world().status().enter(RunPhase::evaluation, step);
-    const double begin = seconds_now();
-    const Evaluation done = named_with(step, [&] { return evaluator_->evaluate(engine_, votes_); });
+    RankStatus& status = engine_.mesh().world().status();
+    status.enter(RunPhase::evaluation, step);
+    stragglers_.pause();
+    const double begin = seconds_now() - checkpointer_.pause();
+    const Evaluation done = named_with(step, [&] {
+      return evaluator_->evaluate(engine_, votes_, [&] {
+        checkpointer_.advance();
+        status.enter(RunPhase::evaluation, step);
+      });
+    });
+    stragglers_.go_on();
     if (done.is_complete && reporter_ != nullptr)
-      reporter_->evaluation(step, done.loss, seconds_now() - begin);
+      reporter_->evaluation(step, done.loss, seconds_now() - checkpointer_.pause() - begin);
     if (done.stop && (!done.is_complete || step < plan_.config.run.steps)) save_and_stop(step);
   }
 
@@ -236,11 +244,11 @@ void open_folder(RunFolder& folder, const RunConfig& config, const StartPoint& s
   const std::string root = checkpoint_root(config);
   const std::string yaml = dump_config(config);
   folder.also_lock(root);
-  if (start.is_resumed)
+  if (own_step(start) >= 0)
     folder.go_on(yaml, start.step);
   else
     folder.begin(yaml);
-  refuse_where_it_fails(root, [&] {
+  refuse_where_it_fails(root, "checkpoint.dir", [&] {
     remove_debris(files, root, [&](const std::string& line) { log.warn(line); });
     move_later_checkpoints(files, root, own_step(start));
   });
@@ -270,7 +278,9 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
   FileSystem& files = posix_file_system();
   if (rank.rank == 0 && !taken) taken = std::make_unique<RunFolder>(config.run.dir);
   const DataIdentity data{blend_hash(config.data.train, train_data.fingerprint()), train_data.num_samples()};
-  require_writable(files, checkpoint_root(config), *rank.world);  // a signal saves whatever `every` is
+  // A signal saves whatever `every` is.
+  require_writable(files, checkpoint_root(config), config.place_of("checkpoint.dir") + ": checkpoint.dir",
+                   *rank.world);
   const StartPoint start = find_start(plan, engine, files, data, rank);
   const auto folder = on_first_rank(rank, [&] {
     open_folder(*taken, config, start, files, log);
@@ -291,7 +301,7 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
   Loop loop(plan, engine, train_data, evaluator ? &*evaluator : nullptr, checkpointer, stragglers,
             reporter.get(), tracer);
   const bool is_left =
-      own_step(start) > 0 && loop.is_evaluated(start.step) && folder && !folder->is_evaluated(start.step);
+      start.is_resumed && loop.is_evaluated(start.step) && folder && !folder->is_evaluated(start.step);
   loop.run(start.step, largest(is_left ? 1 : 0, *rank.world) > 0);
   if (folder) log_memory(engine, rank, planned->level, log);
   rank.world->status().enter(RunPhase::sampling, config.run.steps);

@@ -78,21 +78,21 @@ TEST_CASE("a header that is no object of tensors is refused") {
       {"no UTF-8", "{\"\xFF\xC3\":1}", "parse error"},
       {"an array", "[]", "its header is no object"},
       {"a number", "17", "its header is no object"},
-      {"a tensor that is none", one_tensor("3"), "type_error"},
+      {"a tensor that is none", one_tensor("3"), "cannot use at() with"},
       {"nothing in it", one_tensor("{}"), "not found"},
       {"twice", "{\"a\":" + ok + ",\"a\":" + ok + "}", "'a' is there twice"},
       {"a name for a terminal",
        "{\"\\u001b[2J\\nx\":{\"dtype\":\"F99\",\"shape\":[],\"data_offsets\":[0,4]}}",
        "'?[2J?x' has the dtype"},
-      {"metadata that are none", R"({"__metadata__":{"a":3}})", "type_error"},
+      {"metadata that are none", R"({"__metadata__":{"a":3}})", "type must be string"},
       {"deep arrays", times("[", 100'000), "nested too deeply"},
       {"deep objects", times("{\"a\":", 100'000), "nested too deeply"},
       {"deep and closed", times("[", 100'000) + times("]", 100'000), "nested too deeply"},
       {"a million keys", many_keys(700'000, "1"), "made of more than"},
-      {"many keys", many_keys(500'000, "1"), "type_error"},
+      {"many keys", many_keys(500'000, "1"), "cannot use at() with"},
       {"a million of one key", "{" + times("\"a\":1,", 1'000'000) + "\"a\":1}", "made of more than"},
       {"a million values", "[" + times("1,", 1'000'000) + "1]", "made of more than"},
-      {"a long string", one_tensor("\"" + std::string(8'000'000, 'x') + "\""), "type_error"},
+      {"a long string", one_tensor("\"" + std::string(8'000'000, 'x') + "\""), "cannot use at() with"},
       {"a long dtype",
        one_tensor("{\"dtype\":\"" + std::string(8'000'000, 'x') + "\",\"shape\":[],\"data_offsets\":[0,0]}"),
        "has the dtype"},
@@ -118,7 +118,7 @@ TEST_CASE("shapes, dtypes and places that can't be are refused before anything i
       {"text", tensor(R"("F32")", R"(["2"])", "[0,8]"), "size or place"},
       {"too many dims", tensor(R"("F32")", "[1,1,1,1,2]", "[0,8]"), "no shape of at most 4 dims"},
       {"unknown dtype", tensor(R"("F8_E4M3")", "[8]", "[0,8]"), "has the dtype"},
-      {"a dtype that is none", tensor("7", "[2]", "[0,8]"), "type_error"},
+      {"a dtype that is none", tensor("7", "[2]", "[0,8]"), "type must be string"},
       {"too few bytes", tensor(R"("F32")", "[2]", "[0,4]"), "for its data"},
       {"too many bytes", tensor(R"("F32")", "[1]", "[0,8]"), "for its data"},
       {"backwards", tensor(R"("F32")", "[2]", "[8,0]"), "for its data"},
@@ -342,7 +342,7 @@ TEST_CASE("a shard that is a link, and one whose manifest is, are not followed")
   write_file(folder + "/manifest.json", to_text(small_manifest()));
   std::filesystem::create_symlink(temp / "outside", folder + "/shard-00000.safetensors");
   const Verification found = verify_checkpoint(files, folder, [] {});
-  REQUIRE(found.faults.size() == 2);
+  REQUIRE(found.faults.size() == 3);  // of the two shards, and of a config without a model
   CHECK_THAT(found.faults[0], Contains("shard-00000.safetensors: can't read it: it is a symbolic link"));
   std::filesystem::rename(folder + "/manifest.json", temp / "moved");
   std::filesystem::create_symlink(temp / "moved", folder + "/manifest.json");

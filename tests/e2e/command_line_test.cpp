@@ -74,7 +74,8 @@ TEST_CASE("an option that is given empty is refused, not taken for one that is n
   check_refused({"--config", config, "--device", ""},
                 "--device '': run.device: found empty text, but it must be one of auto, cpu, cuda");
   check_refused({"--config", config, "--resume", ""},
-                "--resume '': checkpoint.resume: found empty text, but it must be a path of 1 to 4095 bytes "
+                "--resume '': checkpoint.resume: found empty text, but it must be auto, never or the folder "
+                "of a checkpoint, 1 to 4095 bytes "
                 "on one line");
   check_refused({"--config", ""}, "--config: the path of a YAML file is required");
   check_wrong_words({}, "--config is required");

@@ -86,18 +86,32 @@ TEST_CASE(
   }
 }
 
-// Ranks that are threads share the limit of their process.
+// Ranks that are threads share the limit of their process, in KiB of a file.
+Outcome run_limited(const SmallRun& run, int most, const SmallRun::Settings& settings) {
+  std::string line = "ulimit -f " + std::to_string(most) + "; exec";
+  for (const std::string& word : run.command(Ranks::threads, 2, settings).arguments)
+    line += " '" + word + "'";
+  return e2e::run({{"bash", "-c", line}, {}, run.folder().path()});
+}
+
 TEST_CASE("a shard larger than the disk takes ends the run with one line, and leaves nothing half done") {
   const SmallRun run;
-  const Command command = run.command(Ranks::threads, 2, {"parallel.dp=2", "checkpoint.every=2"});
-  std::string line = "ulimit -f 100; trap '' XFSZ; exec";
-  for (const std::string& word : command.arguments) line += " '" + word + "'";
-  const Outcome outcome = e2e::run({{"bash", "-c", line}, {}, run.folder().path()});
+  const Outcome outcome = run_limited(run, 100, {"parallel.dp=2", "checkpoint.every=2"});
   INFO(outcome.err);
   CHECK(outcome.exit_code == 1);
   CHECK(outcome.count_own_err_lines() == 1);
   CHECK(outcome.count_err_lines("can't write to it: File too large") == 1);
-  CHECK(fs::is_empty(run.folder() / "out/checkpoints"));
+  CHECK_FALSE(fs::exists(run.folder() / "out/checkpoints"));
+}
+
+TEST_CASE(
+    "metrics, a log and a TensorBoard file that may not grow are told once each, and stop no training") {
+  const SmallRun run;
+  const Outcome outcome = run_limited(run, 4, {"parallel.dp=2", "run.steps=60", "eval.every=0"});
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.count_err_lines("out/metrics.jsonl: can't write it: File too large") == 1);
+  CHECK(outcome.count_err_lines("out/log.txt can't be written to (File too large)") == 1);
 }
 
 TEST_CASE("a folder of checkpoints that vanishes while training is told by the save that misses it") {

@@ -116,7 +116,7 @@ TEST_CASE("generate refuses in one line what it can't sample from, and prints no
                 "tp 2 * cp 1 * pp 1 = 2 does not divide the world's 1 rank");
   check_refused(generate(run, {"--local", "8", "--set", "parallel.tp=8"}),
                 "parallel.tp: 8 does not divide model.heads 4");
-  check_refused(generate(run, {"--set", "model.hidden=64"}), "does not fit this run");
+  check_refused(generate(run, {"--set", "model.hidden=64"}), "model.hidden: 64 was 32");
   check_refused(generate(run, {"--set", "parallel.zero=1"}), "is not supported yet");
   check_refused(e2e::run({under_mpirun(2, hpt_train({"generate", "--checkpoint", "none", "--prompt", "x"})),
                           {},

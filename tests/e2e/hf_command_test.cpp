@@ -310,7 +310,7 @@ TEST_CASE("what is not sound in a foreign folder is refused by its file, and not
                   const double not_a_number = std::nan("");
                   std::memcpy(f.entry("transformer.ln_f.bias").bytes.data() + 16, &not_a_number, 8);
                 }),
-                "hf: its final_norm.bias holds a number that is not finite");
+                "hf: its transformer.ln_f.bias holds a number that is not finite");
 
   const std::string weights = folder / "hf/model.safetensors";
   check_refused(good, "model.safetensors: is no safetensors file", [&] {

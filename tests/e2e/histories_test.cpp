@@ -1,6 +1,7 @@
 // Checkpoints that are not what the run's folder says: of another run, renamed, linked, shared by two runs.
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -75,6 +76,85 @@ TEST_CASE("two live runs never save in one folder") {
   CHECK(first.wait().exit_code == 75);
 }
 
+TEST_CASE("no run saves among the checkpoints of another live one, which lie in that one's folder") {
+  const SmallRun run;
+  Process plain(run.command(Ranks::threads, 1, endless({"checkpoint.every=2"})));
+  REQUIRE(wait_for_step(run, plain));
+  for (const std::string resume : {"auto", "never"})
+    expect_refused(run,
+                   {"run.dir=second", "run.steps=1000000", "checkpoint.resume=" + resume,
+                    "checkpoint.dir=../out/checkpoints"},
+                   "out/checkpoints: checkpoint.dir can't be used: another live run saves in it");
+  CHECK(plain.running());
+  plain.send(SIGTERM);
+  CHECK(plain.wait().exit_code == 75);
+  CHECK(run.start({"checkpoint", "verify", "out"}).wait().exit_code == 0);
+}
+
+TEST_CASE(
+    "a run that goes on from elsewhere moves what another history told aside, and evaluates what is due") {
+  const SmallRun run;
+  const std::vector<std::string> evaluating = {"eval.every=2", "run.steps=4"};
+  train(run, evaluating);
+  fs::copy(run.folder() / "out", run.folder() / "branch", fs::copy_options::recursive);
+  train(run, {"eval.every=2", "run.steps=8", "run.dir=branch", "optimizer.lr=0.05",
+              "checkpoint.resume=branch/checkpoints/step-00000002"});
+  train(run,
+        {"eval.every=2", "run.steps=6", "run.dir=branch", "checkpoint.resume=out/checkpoints/step-00000004"});
+  const auto lines = run.metrics("branch");
+  REQUIRE(lines.size() == 4);  // the evaluation that this folder lacks; steps 5 and 6; another evaluation
+  CHECK(lines[0].at("step") == 4);
+  CHECK(lines[0].at("valid_loss") == run.metrics("out").back().at("valid_loss"));
+  CHECK(lines[1].at("step") == 5);
+  CHECK(lines[3].at("step") == 6);
+  CHECK(fs::exists(run.folder() / "branch/old-2/metrics.jsonl"));
+
+  const std::string link = run.folder() / "link";
+  fs::create_directory_symlink("out/checkpoints/step-00000004", link);
+  train(run, {"eval.every=2", "run.steps=6", "checkpoint.resume=link"});  // by whatever name, it is its own
+  CHECK(run.metrics().front().at("step") == 1);
+  CHECK_FALSE(fs::exists(run.folder() / "out/checkpoints/old-1"));
+}
+
+TEST_CASE("weights are taken by the model that they are of, and by no other") {
+  const SmallRun run;
+  train(run, {"model.tie_embeddings=false"});
+  const std::string init = "checkpoint.init_from=out/checkpoints/step-00000006";
+  for (const auto& [key, values] :
+       std::map<std::string, std::string>{{"model.heads=2", "2 was 4"},
+                                          {"model.layers=3", "3 was 4"},
+                                          {"model.tie_embeddings=true", "true was false"}})
+    expect_refused(
+        run, {"run.dir=another", "model.tie_embeddings=false", "model.kv_heads=2", init, key},
+        key.substr(0, key.find('=')) + ": " + values + " when out/checkpoints/step-00000006 was saved");
+  train(run, {"run.dir=another", "model.tie_embeddings=false", init, "model.dropout=0",
+              "parallel.schedule=gpipe"});
+  const Outcome sampled =
+      run.start({"generate", "--checkpoint", "out", "--prompt", "a", "--set", "model.layers=2"}).wait();
+  INFO(sampled.err);
+  CHECK(sampled.exit_code == 2);
+  CHECK_THAT(sampled.err, Contains("model.layers: 2 was 4"));
+}
+
+TEST_CASE("files of a run that are no files are refused before anything is read or moved") {
+  const SmallRun run;
+  train(run, {});
+  const std::string metrics = run.folder() / "out/metrics.jsonl";
+  fs::rename(metrics, run.folder() / "metrics");
+  fs::create_directory(metrics);
+  expect_refused(run, {}, "out/metrics.jsonl: is no regular file");
+  fs::remove(metrics);
+  REQUIRE(mkfifo(metrics.c_str(), 0600) == 0);
+  expect_refused(run, {}, "out/metrics.jsonl: is no regular file");
+  write_file(run.folder() / "victim", "somebody's");
+  fs::create_directory(run.folder() / "linked");
+  fs::create_symlink(run.folder() / "victim", run.folder() / "linked/lock");
+  expect_refused(run, {"run.dir=linked"}, "linked/lock");
+  CHECK(read_file(run.folder() / "victim") == "somebody's");
+  expect_refused(run, {"run.dir=new", "checkpoint.dir=./metrics.jsonl"},
+                 "checkpoint.dir: metrics.jsonl is the run's own");
+}
+
 TEST_CASE("a checkpoint that is a link, has another's name, or is past the run's steps is refused") {
   const SmallRun run;
   train(run, {});
@@ -123,6 +203,11 @@ TEST_CASE("an export goes on over what an interrupted one left, and touches nobo
   CHECK_THAT(refused.err, Contains("hf.uncommitted: is in the way"));
   CHECK(fs::exists(run.folder() / "hf.uncommitted/mine.txt"));
   fs::remove_all(run.folder() / "hf.uncommitted");
+  put("my-notes.json");
+  CHECK(run.start({"checkpoint", "export-hf", "out", "hf"}).wait().exit_code == 2);
+  CHECK(fs::exists(run.folder() / "hf.uncommitted/my-notes.json"));
+  fs::remove_all(run.folder() / "hf.uncommitted");
+  CHECK(run.start({"checkpoint", "export-hf", "out", "out/checkpoints/step-00000020"}).wait().exit_code == 2);
   put("model.safetensors");
   {
     const int other = open((run.folder() / "hf.uncommitted").c_str(), O_RDONLY | O_DIRECTORY);
@@ -145,14 +230,20 @@ TEST_CASE("a folder of checkpoints that can't be is refused where only a signal 
   expect_refused(run, {"checkpoint.every=0", "checkpoint.dir=../file"}, "checkpoint.dir can't be used");
 }
 
-TEST_CASE("what is in the way of one old checkpoint's removal keeps no other") {
+TEST_CASE(
+    "what is in the way of saves and removals and is no run's work is moved aside, and nothing else stays") {
   const SmallRun run;
   train(run, {"checkpoint.keep=3"});
   const fs::path checkpoints = run.folder() / kCheckpoints;
   fs::create_directory(checkpoints / "step-00000002.removed");
-  write_file(checkpoints / "step-00000002.removed/foreign", "");
+  write_file(checkpoints / "step-00000002.removed/foreign", "mine");
+  write_file(run.folder() / "elsewhere", "mine too");
+  fs::create_symlink(run.folder() / "elsewhere", checkpoints / "step-00000008.uncommitted");
   train(run, {"checkpoint.keep=1", "run.steps=10"});
-  CHECK(fs::exists(checkpoints / "step-00000002/manifest.json"));
+  CHECK(read_file(checkpoints / "old-1/step-00000002.removed/foreign") == "mine");
+  CHECK(fs::is_symlink(checkpoints / "old-1/step-00000008.uncommitted"));
+  CHECK(read_file(run.folder() / "elsewhere") == "mine too");
+  CHECK_FALSE(fs::exists(checkpoints / "step-00000002"));
   CHECK_FALSE(fs::exists(checkpoints / "step-00000004"));
   CHECK_FALSE(fs::exists(checkpoints / "step-00000006"));
   CHECK(fs::exists(checkpoints / "step-00000010/manifest.json"));

@@ -291,7 +291,8 @@ TEST_CASE("what an earlier run left half done is removed, and what is not a chec
   CHECK(outcome.exit_code == 0);
   CHECK_FALSE(fs::exists(root + "step-00000009.uncommitted"));
   CHECK_FALSE(fs::exists(root + "step-00000001.removed"));
-  CHECK(read_file(root + "step-00000007.uncommitted/notes.txt") == "mine");
+  CHECK(read_file(root + "old-1/step-00000007.uncommitted/notes.txt") == "mine");
+  CHECK(fs::exists(root + "step-00000008"));
 }
 
 }  // namespace

@@ -161,9 +161,11 @@ TEST_CASE("what lies beside a checkpoint's files is told and harms nothing, but 
   std::vector<std::string> warned;
   remove_debris(files, kRoot, [&](const std::string& line) { warned.push_back(line); });
   remove_old_checkpoints(files, kRoot, {1, 0}, [&](const std::string& line) { warned.push_back(line); });
-  CHECK(warned == std::vector<std::string>{uncommitted_path(kRoot, 9) +
-                                           ": is no checkpoint and holds what none has; it stays"});
-  CHECK(text_of(*saved, uncommitted_path(kRoot, 9) + "/notes.txt") == "mine");
+  CHECK(warned ==
+        std::vector<std::string>{
+            uncommitted_path(kRoot, 9) +
+            ": is in the way of checkpoints and no work of a run; it is moved to an old-N beside it"});
+  CHECK(text_of(*saved, kRoot + "/old-1/step-00000009.uncommitted/notes.txt") == "mine");
 }
 
 }  // namespace
