@@ -149,6 +149,29 @@ TEST_CASE("shards that are missing, empty, cut off, swapped or of another save a
   }
 }
 
+TEST_CASE(
+    "a manifest that tells of other samples than its steps take, or whose config leads to a file, is "
+    "refused") {
+  const auto saved = saved_after(2);
+  const std::string path = kFolder + "/manifest.json";
+  const Manifest good = parse_manifest(text_of(*saved, path), path);
+  with_loader([&](const auto& refusal) {
+    const auto check_refused = [&](const std::function<void(Manifest&)>& forge, const std::string& reason) {
+      Manifest forged = good;
+      forge(forged);
+      replace(*saved, path, to_text(forged));
+      const std::string told = refusal(*saved);
+      check(told.find(reason) != std::string::npos, told);
+    };
+    check_refused([](Manifest& forged) { ++forged.samples; },
+                  "manifest.json: tells of 9 samples and 32 tokens, and 2 steps take 8 and 32");
+    check_refused([](Manifest& forged) { forged.tokens += 2; },
+                  "manifest.json: tells of 8 samples and 34 tokens");
+    check_refused([](Manifest& forged) { forged.config = "defaults: /etc/passwd\n" + forged.config; },
+                  "manifest.json:1:11: defaults: a config that was saved holds every key itself");
+  });
+}
+
 TEST_CASE("what lies beside a checkpoint's files is told and harms nothing, but is never removed") {
   const auto saved = saved_after(2);
   put_file(*saved, kFolder + "/notes.txt", "mine");
