@@ -5,9 +5,10 @@
 //   step-00000100/               committed: renamed when all of it is on the disk; complete from then on
 //   step-00000100.removed/       renamed before its files go: no half of a checkpoint has a checkpoint's name
 //   probe-00012                  written and removed by a rank before the first step
+//   lock                         of the run that saves here, while it lives
 //
-// The newest checkpoint is found by looking. Whoever writes here holds the lock of the run's folder, so what
-// is uncommitted or half removed was left by a run that is over.
+// The newest checkpoint is found by looking. Whoever writes here holds the lock, so what is uncommitted or
+// half removed was left by a run that is over.
 #pragma once
 
 #include <cstdint>

@@ -16,8 +16,8 @@ bool may_be_ours(const FolderEntry& entry) {
   const std::string_view name = entry.name;
   const bool is_weights = name.starts_with("model-") && name.ends_with(".safetensors");
   return entry.kind == FileKind::file &&
-         (is_weights || is_shard_name(name) || name == kManifestName || name == kHfConfigName ||
-          name == kHfIndexName || name == kHfWeightsName);
+         (is_weights || is_shard_name(name) || name == kLockName || name == kManifestName ||
+          name == kHfConfigName || name == kHfIndexName || name == kHfWeightsName);
 }
 
 std::shared_ptr<void> locked(FileSystem& files, const std::string& made) {
@@ -77,6 +77,8 @@ void NewFolder::commit() {
   files_.sync_folder(made_);
   files_.rename_folder(made_, path_);
   is_committed_ = true;
+  files_.remove_file(path_ + "/" + kLockName);
+  files_.sync_folder(path_);
   files_.sync_folder(parent_of(path_));
 }
 

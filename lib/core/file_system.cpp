@@ -125,6 +125,38 @@ FileKind kind_of_mode(mode_t mode) {
   return S_ISDIR(mode) ? FileKind::folder : FileKind::other;
 }
 
+class FolderLock {
+ public:
+  FolderLock(std::string path, int fd) : path_(std::move(path)), file_(fd) {}
+  ~FolderLock() {
+    if (is_held_ && is_there()) ::unlink(path_.c_str());
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+  bool take() {
+    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return false;
+      fail_with_errno(path_, "lock it");
+    }
+    is_held_ = is_there();
+    return is_held_;
+  }
+
+ private:
+  // Whoever held it may have removed it, and another may have made it anew.
+  bool is_there() const {
+    struct stat mine {};
+    struct stat there {};
+    return ::fstat(file_.get(), &mine) == 0 && ::lstat(path_.c_str(), &there) == 0 &&
+           mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+  }
+
+  std::string path_;
+  Descriptor file_;
+  bool is_held_ = false;
+};
+
 class PosixFileSystem final : public FileSystem {
  public:
   std::unique_ptr<WritableFile> create(const std::string& path) override {
@@ -162,18 +194,13 @@ class PosixFileSystem final : public FileSystem {
   }
 
   std::shared_ptr<void> lock_folder(const std::string& path) override {
-    auto folder = std::make_shared<Descriptor>(
-        uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
-    if (folder->get() < 0) fail_with_errno(path, "open the folder");
-    if (::flock(folder->get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EWOULDBLOCK) return nullptr;
-      fail_with_errno(path, "lock the folder");
-    }
-    struct stat locked {};
-    struct stat there {};
-    const bool is_the_same = ::fstat(folder->get(), &locked) == 0 && ::lstat(path.c_str(), &there) == 0 &&
-                             locked.st_dev == there.st_dev && locked.st_ino == there.st_ino;
-    return is_the_same ? folder : nullptr;
+    const std::string file = path + "/" + kLockName;
+    const int fd =
+        uninterrupted([&] { return ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644); });
+    if (fd < 0) fail_with_errno(file, "open it");
+    auto lock = std::make_shared<FolderLock>(file, fd);
+    if (lock->take()) return lock;
+    return nullptr;
   }
 
   void rename_folder(const std::string& from, const std::string& to) override {

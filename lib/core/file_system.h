@@ -49,8 +49,9 @@ class FileSystem {
   virtual bool make_folder(const std::string& path) = 0;
   // Of the entries in the folder at `path`: until they are on the disk.
   virtual void sync_folder(const std::string& path) = 0;
-  // Keeps the folder for this process for as long as what is returned lives; nothing where another process
-  // has it, or has just put another in its place.
+  // Keeps the folder for this process for as long as what is returned lives, by a file `lock` in it, since a
+  // network's disk locks no folders; the file goes with the lock. Nothing where another process has the
+  // folder, or has just given it back.
   virtual std::shared_ptr<void> lock_folder(const std::string& path) = 0;
   // Of a folder, within its parent; nothing may have the new name.
   virtual void rename_folder(const std::string& from, const std::string& to) = 0;
@@ -70,6 +71,8 @@ void make_folders(FileSystem& files, const std::string& path);
 
 // All of a file of at most `most_bytes`; a longer one is an Error that tells both sizes.
 std::string read_whole_file(FileSystem& files, const std::string& path, std::uint64_t most_bytes);
+
+inline constexpr const char* kLockName = "lock";
 
 std::string parent_of(const std::string& path);  // "." for a plain name
 std::string without_last_slashes(std::string path);

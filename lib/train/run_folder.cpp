@@ -141,6 +141,8 @@ void RunFolder::also_lock(const std::string& folder) {
   made_.paths.swap(made_for_saves_.paths);
   make_folder(folder);
   made_.paths.swap(made_for_saves_.paths);
+  std::error_code unknown;
+  if (fs::equivalent(folder, dir_, unknown)) return;
   refuse_where_it_fails(folder, "checkpoint.dir", [&] {
     other_lock_ = posix_file_system().lock_folder(fs::canonical(folder).string());
   });

@@ -63,9 +63,9 @@ class RunFolder {
   std::string old_folder_;
   std::int64_t last_evaluated_ = -1;  // by the metrics of a run that goes on; -1: no step
   Lock lock_;
-  std::shared_ptr<void> other_lock_;
   Made made_for_saves_;
-  Made made_;  // after the lock, which is held until its file is gone
+  std::shared_ptr<void> other_lock_;  // after the folder that it lies in
+  Made made_;                         // after the lock, which is held until its file is gone
 };
 
 }  // namespace hpt

@@ -62,10 +62,10 @@ TEST_CASE("a folder is never renamed over another") {
   CHECK(files().kind_of(temp / "b") == FileKind::folder);
 }
 
-TEST_CASE("a folder is locked once at a time, and one that was taken away meanwhile is not it") {
+TEST_CASE("a folder is locked once at a time, and no lock takes away another's file") {
   const TempFolder temp;
   const std::string folder = temp / "made";
-  CHECK_THROWS_WITH(files().lock_folder(folder), Contains("can't open the folder: No such file"));
+  CHECK_THROWS_WITH(files().lock_folder(folder), Contains("made/lock: can't open it: No such file"));
   files().make_folder(folder);
   auto lock = files().lock_folder(folder);
   CHECK(lock != nullptr);
@@ -73,9 +73,13 @@ TEST_CASE("a folder is locked once at a time, and one that was taken away meanwh
   lock.reset();
   lock = files().lock_folder(folder);
   CHECK(lock != nullptr);
-  files().remove_folder(folder);
-  files().make_folder(folder);
-  CHECK(files().lock_folder(folder) != nullptr);
+  files().remove_file(folder + "/lock");
+  auto other = files().lock_folder(folder);
+  CHECK(other != nullptr);
+  lock.reset();
+  CHECK(files().lock_folder(folder) == nullptr);
+  other.reset();
+  CHECK(files().list(folder).empty());
 }
 
 TEST_CASE("a listing is sorted and tells links from what they lead to") {

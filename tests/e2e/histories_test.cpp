@@ -210,7 +210,7 @@ TEST_CASE("an export goes on over what an interrupted one left, and touches nobo
   CHECK(run.start({"checkpoint", "export-hf", "out", "out/checkpoints/step-00000020"}).wait().exit_code == 2);
   put("model.safetensors");
   {
-    const int other = open((run.folder() / "hf.uncommitted").c_str(), O_RDONLY | O_DIRECTORY);
+    const int other = open((run.folder() / "hf.uncommitted/lock").c_str(), O_RDWR | O_CREAT, 0600);
     REQUIRE(flock(other, LOCK_EX) == 0);  // as a command that is making it
     const Outcome second = run.start({"checkpoint", "export-hf", "out", "hf"}).wait();
     close(other);
@@ -222,6 +222,7 @@ TEST_CASE("an export goes on over what an interrupted one left, and touches nobo
   INFO(outcome.err);
   CHECK(outcome.exit_code == 0);
   CHECK_FALSE(fs::exists(run.folder() / "hf.uncommitted"));
+  CHECK_FALSE(fs::exists(run.folder() / "hf/lock"));
 }
 
 TEST_CASE("a folder of checkpoints that can't be is refused where only a signal would save, too") {

@@ -56,12 +56,17 @@ class SmallRun {
     return read_metrics(folder_ / (run_dir + "/metrics.jsonl"));
   }
 
-  // Names of all files below the folder, with their sizes: to see whether anything was written.
+  // Names of all files below the folder, with their sizes: to see whether anything was written. A lock tells
+  // the process that had it last, whose number may be longer or shorter.
   std::vector<std::string> files() const {
     std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
+      const bool has_size = entry.is_regular_file() && entry.path().filename() != "lock";
       found.push_back(entry.path().string() + " " +
-                      (entry.is_regular_file() ? std::to_string(entry.file_size()) : "folder"));
+                      (has_size               ? std::to_string(entry.file_size())
+                       : entry.is_directory() ? "folder"
+                                              : "file"));
+    }
     std::sort(found.begin(), found.end());
     return found;
   }
