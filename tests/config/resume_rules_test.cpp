@@ -117,5 +117,21 @@ TEST_CASE("each key may change on resume, or not, as documented, and is told wit
   CHECK(kOther.size() == schema().size());
 }
 
+TEST_CASE(
+    "weights are of one model only: each of its keys that says what they mean is told, and no other key") {
+  const RunConfig before = load_set(kBase);
+  for (const Field& field : schema()) {
+    const std::string key = field.key();
+    CAPTURE(key);
+    bool is_told = false;
+    for (const ConfigChange& change : changes_of_model(before, changed(key, kOther.at(key)))) {
+      CHECK(change.key.starts_with("model."));
+      is_told = is_told || change.key == key;
+    }
+    const bool says_nothing = key == "model.dropout" || key == "model.init_std" || key == "model.seq_length";
+    CHECK(is_told == (key.starts_with("model.") && !says_nothing));
+  }
+}
+
 }  // namespace
 }  // namespace hpt::test
