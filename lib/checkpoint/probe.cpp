@@ -75,6 +75,14 @@ void agree_on(const std::string& key, ProcessGroup& world, Work work) {
   agree_on_fault(ErrorKind::usage, fault, world);
 }
 
+// Until no rank has anything left there.
+void wait_for_all(ProcessGroup& world) {
+  try {
+    world.barrier();
+  } catch (const Error&) {  // one that is through has ended the others' wait with its fault: all have come
+  }
+}
+
 }  // namespace
 
 void require_writable(FileSystem& files, const std::string& root, const std::string& key, ProcessGroup& world,
@@ -90,7 +98,7 @@ void require_writable(FileSystem& files, const std::string& root, const std::str
     agree_on(key, world, [&] { files.remove_file(probe); });
   } catch (const AgreedError&) {
     remove_where_made(files, probe);
-    world.barrier();
+    wait_for_all(world);
     remove_made(files, made);
     throw;
   }
