@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "checkpoint/checkpoint_folder.h"
 #include "checkpoint/find_checkpoint.h"
@@ -72,14 +73,24 @@ struct DiffRequest {
 
 int run_diff(const DiffRequest& request) {
   FileSystem& files = posix_file_system();
-  const auto open = [&](const std::string& path) {
-    const FoundCheckpoint found = find_checkpoint(files, path);
+  const auto find = [&](const std::string& path) {
+    FoundCheckpoint found = find_checkpoint(files, path);
     print(choice_line(found));
+    return found;
+  };
+  const auto open = [&](const FoundCheckpoint& found) {
     return OpenCheckpoint{found.folder, read_manifest(files, found.folder)};
   };
-  const OpenCheckpoint first = open(request.first);
-  const OpenCheckpoint second = open(request.second);
-  const CheckpointDiff diff = diff_checkpoints(files, first, second);
+  const FoundCheckpoint one = find(request.first);
+  const FoundCheckpoint other = find(request.second);
+  const auto [first, second, diff] = while_it_lasts(files, one, [&] {
+    return while_it_lasts(files, other, [&] {
+      OpenCheckpoint a = open(one);
+      OpenCheckpoint b = open(other);
+      CheckpointDiff found = diff_checkpoints(files, a, b);
+      return std::tuple(std::move(a), std::move(b), std::move(found));
+    });
+  });
   print(diff_text(first, second, diff));
   return diff.is_equal() ? 0 : kDifferent;
 }

@@ -27,6 +27,14 @@ std::shared_ptr<void> locked(FileSystem& files, const std::string& made) {
   return lock;
 }
 
+// One that was interrupted leaves its lock.
+bool is_of_a_command(FileSystem& files, const std::string& made) {
+  const std::vector<FolderEntry> entries = files.list(made);
+  return entries.empty() || std::any_of(entries.begin(), entries.end(), [](const FolderEntry& entry) {
+           return entry.name == kLockName && entry.kind == FileKind::file;
+         });
+}
+
 // Of one that was interrupted; where anything else lies there, nothing is touched.
 void remove_rest(FileSystem& files, const std::string& made) {
   const std::vector<FolderEntry> entries = files.list(made);
@@ -46,7 +54,7 @@ NewFolder::NewFolder(FileSystem& files, const std::string& path)
     if (files.kind_of(path_) != FileKind::none)
       fail(ErrorKind::usage, "{}: is there already, and nothing is written over", path_);
     make_folders(files, parent_of(path_));
-    if (files.kind_of(made_) == FileKind::folder) {
+    if (files.kind_of(made_) == FileKind::folder && is_of_a_command(files, made_)) {
       const auto lock = locked(files, made_);
       remove_rest(files, made_);
     }

@@ -93,7 +93,12 @@ void require_writable(FileSystem& files, const std::string& root, const std::str
     agree_on(key, world, [&] {
       if (world.rank() == 0) make_listed(files, root, made);
     });
-    agree_on(key, world, [&] { write_probe(files, probe); });
+    agree_on(key, world, [&] {
+      if (files.kind_of(root + "/.") != FileKind::folder)
+        fail(ErrorKind::usage, "{}: is not there, though rank 0 sees it; every host must see the same folder",
+             root);
+      write_probe(files, probe);
+    });
     agree_on(key, world, [&] { require_seen(files, probe_path(root, 0), patience_s, world.status()); });
     agree_on(key, world, [&] { files.remove_file(probe); });
   } catch (const AgreedError&) {

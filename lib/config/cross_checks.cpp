@@ -1,7 +1,6 @@
 #include "config/cross_checks.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 
 #include "config/numbers.h"
@@ -192,15 +191,6 @@ std::string tokens_are_bounded(const RunConfig& c) {
                 c.batch.global, tokens, kMost);
 }
 
-// What a run writes in its own folder.
-std::string checkpoints_have_room(const RunConfig& c) {
-  const std::string dir = std::filesystem::path(c.checkpoint.dir).lexically_normal().string();
-  const std::string first = dir.substr(0, dir.find('/'));
-  for (const std::string_view name : {"config.yaml", "metrics.jsonl", "log.txt", "tensorboard", "lock"})
-    if (first == name) return format("{} is the run's own {}; choose another name", dir, name);
-  return {};
-}
-
 }  // namespace
 
 const std::vector<CrossCheck>& cross_checks() {
@@ -226,7 +216,6 @@ const std::vector<CrossCheck>& cross_checks() {
       {{"batch.global", "batch.micro", "parallel.dp"}, micro_batches_are_bounded},
       {{"eval.every", "data.valid"}, evaluation_has_data},
       {{"eval.sample_tokens", "model.vocab_size"}, samples_are_bytes},
-      {{"checkpoint.dir"}, checkpoints_have_room},
       {{"optimizer.min_lr", "optimizer.lr"}, min_lr_is_least},
       {{"optimizer.warmup_steps", "run.steps"}, warmup_fits},
       {{"log.trace_steps", "run.steps"}, trace_steps_exist},

@@ -207,6 +207,7 @@ StartPoint find_start(const RunPlan& plan, RankEngine& engine, FileSystem& files
   start.step = manifest.step;
   start.is_resumed = true;
   start.is_own = source.is_own;
+  start.config = manifest.config;
   start.told.push_back(
       format("resumed after step {} from {}; read in {:.2f} s", manifest.step, written, took));
   return start;

@@ -17,6 +17,7 @@ struct StartPoint {
   std::int64_t step = 0;          // done already
   bool is_resumed = false;        // from a checkpoint of this run, at `step`
   bool is_own = false;            // and that lies among this run's checkpoints
+  std::string config;             // of the run that saved it
   std::vector<std::string> told;  // for the log, a line each
 };
 

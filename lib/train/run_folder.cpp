@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -15,6 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint/checkpoint_folder.h"
+#include "config/load.h"
+#include "config/resume_rules.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/host.h"
@@ -62,6 +66,20 @@ std::string who_am_i() {
   fail(ErrorKind::usage, "{}: {} can't be used: {}", path, key, reason);
 }
 
+// What this run makes in its folder, or moves others to.
+bool is_own_name(std::string_view name) {
+  return name == "lock" || name.starts_with("trace-") || name.starts_with("old-") ||
+         std::find(kOwnFiles.begin(), kOwnFiles.end(), name) != kOwnFiles.end();
+}
+
+// Where a save would find something in its way.
+void require_no_save(const std::string& path, std::string_view key) {
+  std::error_code unknown;
+  for (const fs::path& part : fs::weakly_canonical(path, unknown))
+    if (step_of_name(part.stem().string()))
+      refuse(path, format("{} is a name of what runs save; choose another", part.string()), key);
+}
+
 // What an earlier run left to be gone on with. From a pipe one might read for ever.
 void require_as_left(const std::string& path) {
   const bool is_folder = fs::path(path).extension().empty();
@@ -92,10 +110,11 @@ RunFolder::Made::~Made() {
 
 RunFolder::RunFolder(const std::string& dir) : dir_(dir) {
   constexpr int kMostTries = 100;
+  require_no_save(dir_, kKey);
   int tries = 0;
   do {
     if (++tries > kMostTries) refuse(dir_, "other runs take it away again and again");
-    make_folder(dir_);
+    make_folder(dir_, kKey);
   } while (!take_lock());
   tell_holder();
 }
@@ -105,6 +124,21 @@ void RunFolder::fill(const std::string& name, const std::function<void()>& write
     if (!fs::exists(path(name))) made_.paths.push_back(path(name));
     write();
   });
+}
+
+bool RunFolder::is_of(const std::string& saved_config) const {
+  refuse_where_it_fails(dir_, kKey, [&] { require_as_left(path("config.yaml")); });
+  const std::string text = text_of(path("config.yaml"));
+  if (text.empty()) return true;
+  try {
+    const RunConfig was = parse_config(text, path("config.yaml"), {});
+    const RunConfig saved = parse_config(saved_config, path("config.yaml"), {});
+    const std::vector<ConfigChange> changes = changes_on_resume(saved, was);
+    return was.run.dir == saved.run.dir &&
+           std::all_of(changes.begin(), changes.end(), [](const ConfigChange& c) { return c.may_change; });
+  } catch (const Error&) {  // whoever wrote it, it was no run that could go on
+    return false;
+  }
 }
 
 void RunFolder::begin(const std::string& config_yaml) {
@@ -138,21 +172,28 @@ void RunFolder::go_on(const std::string& config_yaml, std::int64_t step) {
 }
 
 void RunFolder::also_lock(const std::string& folder) {
-  made_.paths.swap(made_for_saves_.paths);
-  make_folder(folder);
-  made_.paths.swap(made_for_saves_.paths);
+  constexpr std::string_view kSavesKey = "checkpoint.dir";
+  require_no_save(folder, kSavesKey);
   std::error_code unknown;
-  if (fs::equivalent(folder, dir_, unknown)) return;
-  refuse_where_it_fails(folder, "checkpoint.dir", [&] {
-    other_lock_ = posix_file_system().lock_folder(fs::canonical(folder).string());
+  const fs::path inside =
+      fs::weakly_canonical(folder, unknown).lexically_relative(fs::weakly_canonical(dir_, unknown));
+  const std::string first = inside.empty() ? "" : inside.begin()->string();
+  if (is_own_name(first))
+    refuse(folder, format("{} is the run's own; choose another name", first), kSavesKey);
+  made_.paths.swap(made_for_saves_.paths);
+  make_folder(folder, kSavesKey);
+  made_.paths.swap(made_for_saves_.paths);
+  if (first == ".") return;
+  const bool is_inside = !first.empty() && first != "..";
+  if (is_inside && made_for_saves_.paths.empty()) made_for_saves_.paths.push_back(folder);
+  refuse_where_it_fails(folder, kSavesKey, [&] {
+    lock_of_saves_ = posix_file_system().lock_folder(fs::canonical(folder).string());
   });
-  if (!other_lock_)
-    fail(ErrorKind::usage,
-         "{}: checkpoint.dir can't be used: another live run saves in it; wait for it or choose another",
-         folder);
+  if (!lock_of_saves_)
+    refuse(folder, "another live run saves in it; wait for it or choose another", kSavesKey);
 }
 
-void RunFolder::make_folder(const std::string& path) {
+void RunFolder::make_folder(const std::string& path, std::string_view key) {
   fs::path folder;
   std::error_code error;
   std::error_code ignored;
@@ -160,7 +201,8 @@ void RunFolder::make_folder(const std::string& path) {
     folder /= part;
     if (fs::is_directory(folder, ignored)) continue;
     if (fs::create_directory(folder, error)) made_.paths.push_back(folder);
-    if (error) refuse(folder, fs::exists(folder, ignored) ? "it is there, and no folder" : error.message());
+    if (error)
+      refuse(folder, fs::exists(folder, ignored) ? "it is there, and no folder" : error.message(), key);
   }
 }
 

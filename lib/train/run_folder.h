@@ -25,6 +25,9 @@ class RunFolder {
 
   // Lets `write` make a file that the run needs before it begins.
   void fill(const std::string& name, const std::function<void()>& write);
+  // Whether what lies in it may be of the run that saved a checkpoint with this config: it was written in a
+  // folder of the same name, by a config that may go on from that one. An empty folder may be anyone's.
+  bool is_of(const std::string& saved_config) const;
   // Moves old files away and writes config.yaml, whose room on the disk is found before anything is moved.
   void begin(const std::string& config_yaml);
   // Goes on after `step`: log and metrics stay; what tells of later steps is moved away, and so is another
@@ -34,7 +37,8 @@ class RunFolder {
   bool is_evaluated(std::int64_t step) const { return last_evaluated_ == step; }
 
   // Keeps other live runs out of `folder` too, where this run saves. Makes it; if it stays empty, it goes
-  // again.
+  // again. An Error of kind usage where another run has it, or where it is, or lies in, what runs or saves
+  // make.
   void also_lock(const std::string& folder);
 
   std::string path(const std::string& name) const { return dir_ + "/" + name; }
@@ -51,7 +55,7 @@ class RunFolder {
     ~Made();
   };
 
-  void make_folder(const std::string& path);
+  void make_folder(const std::string& path, std::string_view key);
   bool take_lock();
   void tell_holder();
   // old-N/, made when the first file goes there.
@@ -62,10 +66,11 @@ class RunFolder {
   std::string dir_;
   std::string old_folder_;
   std::int64_t last_evaluated_ = -1;  // by the metrics of a run that goes on; -1: no step
+  // What is made goes before the lock that keeps others out of it, the innermost first.
   Lock lock_;
+  Made made_;
   Made made_for_saves_;
-  std::shared_ptr<void> other_lock_;  // after the folder that it lies in
-  Made made_;                         // after the lock, which is held until its file is gone
+  std::shared_ptr<void> lock_of_saves_;
 };
 
 }  // namespace hpt

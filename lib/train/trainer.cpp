@@ -243,8 +243,7 @@ void open_folder(RunFolder& folder, const RunConfig& config, const StartPoint& s
                  Log& log) {
   const std::string root = checkpoint_root(config);
   const std::string yaml = dump_config(config);
-  folder.also_lock(root);
-  if (own_step(start) >= 0)
+  if (own_step(start) >= 0 && folder.is_of(start.config))
     folder.go_on(yaml, start.step);
   else
     folder.begin(yaml);
@@ -276,7 +275,10 @@ void train(const RunConfig& config, RankContext& rank, Log& log, std::unique_ptr
   rank.world->barrier();  // nothing is written before every rank has found its input and its memory
 
   FileSystem& files = posix_file_system();
-  if (rank.rank == 0 && !taken) taken = std::make_unique<RunFolder>(config.run.dir);
+  if (rank.rank == 0) {
+    if (!taken) taken = std::make_unique<RunFolder>(config.run.dir);
+    taken->also_lock(checkpoint_root(config));  // before anyone looks what is in there
+  }
   const DataIdentity data{blend_hash(config.data.train, train_data.fingerprint()), train_data.num_samples()};
   // A signal saves whatever `every` is.
   require_writable(files, checkpoint_root(config), config.place_of("checkpoint.dir") + ": checkpoint.dir",

@@ -116,6 +116,47 @@ TEST_CASE(
   CHECK_FALSE(fs::exists(run.folder() / "out/checkpoints/old-1"));
 }
 
+TEST_CASE("metrics of two histories are never in one file, wherever the newest checkpoint came from") {
+  const SmallRun run;
+  train(run, {"run.steps=4"});
+  train(run, {"run.steps=4", "run.dir=other", "run.seed=7", "checkpoint.dir=../saves"});
+  train(run, {"run.steps=6", "run.seed=7", "checkpoint.dir=../saves"});
+  CHECK(run.metrics().front().at("step") == 5);
+  CHECK(read_metrics(run.folder() / "out/old-1/metrics.jsonl").back().at("step") == 4);
+  CHECK(fs::exists(run.folder() / "saves/step-00000004"));  // of the history that goes on
+
+  train(run, {"run.steps=8", "run.seed=7", "checkpoint.dir=../saves"});
+  CHECK(run.metrics().size() == 4);
+  fs::rename(run.folder() / "out", run.folder() / "renamed");
+  train(run, {"run.steps=10", "run.seed=7", "run.dir=renamed", "checkpoint.dir=../saves"});
+  CHECK(run.metrics("renamed").size() == 6);
+}
+
+TEST_CASE(
+    "of two runs that start at once in one folder of checkpoints, one trains and the other is told of it") {
+  const SmallRun run;
+  fs::create_directory(run.folder() / "saves");
+  for (int round = 0; round < 8; ++round) {
+    const auto start = [&](const std::string& dir) {
+      return run.command(Ranks::threads, 1,
+                         endless({"checkpoint.every=1", "checkpoint.resume=never", "checkpoint.dir=../saves",
+                                  "run.dir=" + dir}));
+    };
+    Process first(start("first"));
+    Process second(start("second"));
+    while (first.running() && second.running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    Process& refused = first.running() ? second : first;
+    Process& other = first.running() ? first : second;
+    const Outcome outcome = refused.wait();
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.err, Contains("checkpoint.dir can't be used: another live run saves in it"));
+    other.send(SIGTERM);
+    CHECK(other.wait().exit_code == 75);
+  }
+  CHECK(run.start({"checkpoint", "verify", "saves"}).wait().exit_code == 0);
+}
+
 TEST_CASE("weights are taken by the model that they are of, and by no other") {
   const SmallRun run;
   train(run, {"model.tie_embeddings=false"});
@@ -151,8 +192,18 @@ TEST_CASE("files of a run that are no files are refused before anything is read 
   fs::create_symlink(run.folder() / "victim", run.folder() / "linked/lock");
   expect_refused(run, {"run.dir=linked"}, "linked/lock");
   CHECK(read_file(run.folder() / "victim") == "somebody's");
-  expect_refused(run, {"run.dir=new", "checkpoint.dir=./metrics.jsonl"},
-                 "checkpoint.dir: metrics.jsonl is the run's own");
+  const std::string here = run.folder().path();
+  for (const auto& [dir, reason] : std::map<std::string, std::string>{
+           {"./metrics.jsonl", "metrics.jsonl is the run's own"},
+           {here + "/new/tensorboard/in", "tensorboard is the run's own"},
+           {here + "/out/../new/old-1", "old-1 is the run's own"},
+           {"trace-000002.json", "trace-000002.json is the run's own"},
+           {here + "/out/checkpoints/step-00000006", "step-00000006 is a name of what runs save"},
+           {"step-00000008.uncommitted", "step-00000008.uncommitted is a name of what runs save"}})
+    expect_refused(run, {"run.dir=new", "checkpoint.dir=" + dir}, "checkpoint.dir can't be used: " + reason);
+  expect_refused(run, {"run.dir=out/checkpoints/step-00000004/in"},
+                 "step-00000004 is a name of what runs save");
+  CHECK_FALSE(fs::exists(run.folder() / "new"));
 }
 
 TEST_CASE("a checkpoint that is a link, has another's name, or is past the run's steps is refused") {
@@ -208,7 +259,9 @@ TEST_CASE("an export goes on over what an interrupted one left, and touches nobo
   CHECK(fs::exists(run.folder() / "hf.uncommitted/my-notes.json"));
   fs::remove_all(run.folder() / "hf.uncommitted");
   CHECK(run.start({"checkpoint", "export-hf", "out", "out/checkpoints/step-00000020"}).wait().exit_code == 2);
-  put("model.safetensors");
+  put("model.safetensors");  // by whom, nothing tells
+  CHECK(run.start({"checkpoint", "export-hf", "out", "hf"}).wait().exit_code == 2);
+  CHECK(read_file(run.folder() / "hf.uncommitted/model.safetensors") == "half");
   {
     const int other = open((run.folder() / "hf.uncommitted/lock").c_str(), O_RDWR | O_CREAT, 0600);
     REQUIRE(flock(other, LOCK_EX) == 0);  // as a command that is making it
