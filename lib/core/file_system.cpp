@@ -134,16 +134,13 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
+  // False where another process holds it.
   bool take() {
-    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EWOULDBLOCK) return false;
-      fail_with_errno(path_, "lock it");
-    }
-    is_held_ = is_there();
+    is_held_ = ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
+    if (!is_held_ && errno != EWOULDBLOCK) fail_with_errno(path_, "lock it");
     return is_held_;
   }
 
- private:
   // Whoever held it may have removed it, and another may have made it anew.
   bool is_there() const {
     struct stat mine {};
@@ -152,6 +149,7 @@ class FolderLock {
            mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
   }
 
+ private:
   std::string path_;
   Descriptor file_;
   bool is_held_ = false;
@@ -194,12 +192,16 @@ class PosixFileSystem final : public FileSystem {
   }
 
   std::shared_ptr<void> lock_folder(const std::string& path) override {
+    constexpr int kMostTries = 100;
     const std::string file = path + "/" + kLockName;
-    const int fd =
-        uninterrupted([&] { return ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644); });
-    if (fd < 0) fail_with_errno(file, "open it");
-    auto lock = std::make_shared<FolderLock>(file, fd);
-    if (lock->take()) return lock;
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      const int fd = uninterrupted(
+          [&] { return ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644); });
+      if (fd < 0) fail_with_errno(file, "open it");
+      auto lock = std::make_shared<FolderLock>(file, fd);
+      if (!lock->take()) return nullptr;
+      if (lock->is_there()) return lock;
+    }
     return nullptr;
   }
 

@@ -51,7 +51,7 @@ class FileSystem {
   virtual void sync_folder(const std::string& path) = 0;
   // Keeps the folder for this process for as long as what is returned lives, by a file `lock` in it, since a
   // network's disk locks no folders; the file goes with the lock. Nothing where another process has the
-  // folder, or has just given it back.
+  // folder.
   virtual std::shared_ptr<void> lock_folder(const std::string& path) = 0;
   // Of a folder, within its parent; nothing may have the new name.
   virtual void rename_folder(const std::string& from, const std::string& to) = 0;
