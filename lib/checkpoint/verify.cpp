@@ -54,6 +54,18 @@ void verify_shard(FileSystem& files, const std::string& path, const ShardFile& s
 
 }  // namespace
 
+std::vector<std::string> strangers(FileSystem& files, const std::string& folder, const Manifest& manifest) {
+  std::vector<std::string> found;
+  for (const FolderEntry& entry : files.list(folder)) {
+    const bool is_known = entry.name == kManifestName ||
+                          std::any_of(manifest.files.begin(), manifest.files.end(),
+                                      [&](const ShardFile& shard) { return shard.name == entry.name; });
+    if (!is_known)
+      found.push_back(format("{}/{}: is no part of the checkpoint", folder, printable_name(entry.name)));
+  }
+  return found;
+}
+
 Verification verify_checkpoint(FileSystem& files, const std::string& folder,
                                const std::function<void()>& beat) {
   Verification found;
@@ -63,14 +75,7 @@ Verification verify_checkpoint(FileSystem& files, const std::string& folder,
     found.num_files = 1;
     for (const ShardFile& shard : manifest.files)
       verify_shard(files, folder + "/" + shard.name, shard, beat, found);
-    for (const FolderEntry& entry : files.list(folder)) {
-      const bool is_known = entry.name == kManifestName ||
-                            std::any_of(manifest.files.begin(), manifest.files.end(),
-                                        [&](const ShardFile& shard) { return shard.name == entry.name; });
-      if (!is_known)
-        found.warnings.push_back(
-            format("{}/{}: is no part of the checkpoint", folder, printable_name(entry.name)));
-    }
+    found.warnings = strangers(files, folder, manifest);
     parse_config(manifest.config, folder + "/" + kManifestName, {});
   } catch (const Error& error) {
     found.faults.emplace_back(error.what());

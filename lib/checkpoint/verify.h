@@ -21,4 +21,7 @@ struct Verification {
 Verification verify_checkpoint(FileSystem& files, const std::string& folder,
                                const std::function<void()>& beat);
 
+// A line for each file in a checkpoint's folder that the manifest does not tell of.
+std::vector<std::string> strangers(FileSystem& files, const std::string& folder, const Manifest& manifest);
+
 }  // namespace hpt

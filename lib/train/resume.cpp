@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "checkpoint/find_checkpoint.h"
+#include "checkpoint/verify.h"
 #include "config/load.h"
 #include "config/resume_rules.h"
 #include "core/clock.h"
@@ -167,6 +168,16 @@ void require_steps_to_come(const RunConfig& config, const Manifest& manifest, co
         config.place_of("run.steps"), config.run.steps, folder, manifest.step);
 }
 
+// They harm nothing, and nor does a folder that can't be listed.
+void tell_strangers(FileSystem& files, const std::string& folder, const Manifest& manifest,
+                    std::vector<std::string>& told) {
+  try {
+    for (const std::string& line : strangers(files, folder, manifest)) told.push_back("warning: " + line);
+  } catch (const Error& error) {
+    told.push_back(format("warning: {}", error.what()));
+  }
+}
+
 std::string mesh_text(const Manifest& manifest) {
   std::string text;
   for (const MeshAxis& axis : manifest.mesh)
@@ -196,6 +207,7 @@ StartPoint find_start(const RunPlan& plan, RankEngine& engine, FileSystem& files
     require_consumed(config, manifest, source.folder);
     require_steps_to_come(config, manifest, source.folder);
   }
+  if (rank.rank == 0) tell_strangers(files, source.folder, manifest, start.told);
   const double begin = seconds_now();
   load_state(plan, engine, files, source, manifest, rank);
   const double took = seconds_now() - begin;

@@ -286,7 +286,10 @@ TEST_CASE("what an earlier run left half done is removed, and what is not a chec
     write_file(root + name + "/shard-00000.safetensors", "half");
   }
   write_file(root + "step-00000007.uncommitted/notes.txt", "mine");
+  write_file(root + "step-00000004/notes.txt", "mine");
   const Outcome outcome = run.train(Ranks::threads, 1, saving({"run.steps=8"}));
+  CHECK_THAT(outcome.out,
+             Contains("warning: out/checkpoints/step-00000004/notes.txt: is no part of the checkpoint"));
   INFO(outcome.out);
   CHECK(outcome.exit_code == 0);
   CHECK_FALSE(fs::exists(root + "step-00000009.uncommitted"));
