@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <thread>
-#include <vector>
 
 #include "checkpoint/checkpoint_folder.h"
 #include "comm/agree_on_fault.h"
@@ -11,16 +10,6 @@
 
 namespace hpt {
 namespace {
-
-// Folders that were not there, the outermost first.
-using Made = std::vector<std::string>;
-
-void make_listed(FileSystem& files, const std::string& path, Made& made) {
-  if (files.kind_of(path + "/.") == FileKind::folder) return;
-  const std::string parent = parent_of(path);
-  if (parent != path) make_listed(files, parent, made);
-  if (files.make_folder(path)) made.push_back(path);
-}
 
 void write_probe(FileSystem& files, const std::string& path) {
   constexpr std::size_t kBytes = 4096;
@@ -56,13 +45,6 @@ void remove_where_made(FileSystem& files, const std::string& probe) {
   }
 }
 
-void remove_made(FileSystem& files, const Made& made) {
-  try {
-    for (auto path = made.rbegin(); path != made.rend(); ++path) files.remove_folder(*path);
-  } catch (const Error&) {  // somebody has put something there
-  }
-}
-
 // All ranks fail, or none.
 template <typename Work>
 void agree_on(const std::string& key, ProcessGroup& world, Work work) {
@@ -87,15 +69,12 @@ void wait_for_all(ProcessGroup& world) {
 
 void require_writable(FileSystem& files, const std::string& root, const std::string& key, ProcessGroup& world,
                       double patience_s) {
-  Made made;  // by rank 0
   const std::string probe = probe_path(root, world.rank());
+  world.barrier();  // rank 0 has made the folder
   try {
     agree_on(key, world, [&] {
-      if (world.rank() == 0) make_listed(files, root, made);
-    });
-    agree_on(key, world, [&] {
       if (files.kind_of(root + "/.") != FileKind::folder)
-        fail(ErrorKind::usage, "{}: is not there, though rank 0 sees it; every host must see the same folder",
+        fail(ErrorKind::usage, "{}: is not there, though rank 0 made it; every host must see the same folder",
              root);
       write_probe(files, probe);
     });
@@ -104,10 +83,8 @@ void require_writable(FileSystem& files, const std::string& root, const std::str
   } catch (const AgreedError&) {
     remove_where_made(files, probe);
     wait_for_all(world);
-    remove_made(files, made);
     throw;
   }
-  remove_made(files, made);
 }
 
 }  // namespace hpt

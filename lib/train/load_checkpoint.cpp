@@ -10,6 +10,7 @@
 #include "checkpoint/load_state.h"
 #include "checkpoint/verify.h"
 #include "comm/agree_on_fault.h"
+#include "config/load.h"
 #include "core/clock.h"
 #include "core/hash.h"
 #include "core/host.h"
@@ -108,6 +109,20 @@ std::string fault_of(const std::vector<std::string>& tensors, FileSystem& files,
 }
 
 }  // namespace
+
+void refuse_changes(const RunConfig& config, const std::vector<ConfigChange>& changes,
+                    const std::string& folder, const std::string& advice) {
+  std::string lines;
+  for (const ConfigChange& change : changes)
+    lines += format("{}{}: {}: {} was {} when {} was saved, and may not change {}", lines.empty() ? "" : "\n",
+                    config.place_of(change.key), change.key, change.now, change.before, folder, advice);
+  if (!lines.empty()) throw Error(ErrorKind::usage, lines);
+}
+
+void refuse_another_model(const RunConfig& config, const Manifest& manifest, const std::string& folder) {
+  const RunConfig before = parse_config(manifest.config, folder + "/" + kManifestName, {});
+  refuse_changes(config, changes_of_model(before, config), folder, "for its weights");
+}
 
 std::string listed_steps(const std::vector<std::int64_t>& steps) {
   std::string text;

@@ -8,6 +8,7 @@
 
 #include "checkpoint/manifest.h"
 #include "comm/launch/world.h"
+#include "config/resume_rules.h"
 #include "core/file_system.h"
 #include "train/rank_engine.h"
 
@@ -33,6 +34,13 @@ Manifest read_agreed_manifest(FileSystem& files, const CheckpointSource& source,
 // all ranks: a tensor that does not fit; a damaged file, by its name, with the checkpoints that are whole.
 void load_state(const RunPlan& plan, RankEngine& engine, FileSystem& files, const CheckpointSource& source,
                 const Manifest& manifest, const RankContext& rank);
+
+// An Error of kind usage, a line a change, of what `folder` was saved with; `advice` ends each. None:
+// nothing.
+void refuse_changes(const RunConfig& config, const std::vector<ConfigChange>& changes,
+                    const std::string& folder, const std::string& advice);
+// Where the run has another model than the one whose weights `folder` holds.
+void refuse_another_model(const RunConfig& config, const Manifest& manifest, const std::string& folder);
 
 // "step-00000002, step-00000004", or "none".
 std::string listed_steps(const std::vector<std::int64_t>& steps);

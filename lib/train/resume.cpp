@@ -91,28 +91,6 @@ CheckpointSource agreed_choice(FileSystem& files, const RunConfig& config, const
   return agreed;
 }
 
-// One line a change that can't be.
-std::string refusal(const RunConfig& config, const ConfigChange& change, const std::string& folder,
-                    const std::string& advice) {
-  return format("{}: {}: {} was {} when {} was saved, and may not change {}", config.place_of(change.key),
-                change.key, change.now, change.before, folder, advice);
-}
-
-void refuse_if_any(const std::vector<std::string>& faults) {
-  std::string text;
-  for (const std::string& fault : faults) text += (text.empty() ? "" : "\n") + fault;
-  if (!text.empty()) throw Error(ErrorKind::usage, text);
-}
-
-// Weights say what they say in one model only.
-void compare_models(const RunConfig& config, const Manifest& manifest, const std::string& folder) {
-  const RunConfig before = parse_config(manifest.config, folder + "/" + kManifestName, {});
-  std::vector<std::string> faults;
-  for (const ConfigChange& change : changes_of_model(before, config))
-    faults.push_back(refusal(config, change, folder, "for its weights"));
-  refuse_if_any(faults);
-}
-
 // As import-hf makes one: with nothing to go on with.
 void refuse_weights_alone(const RunConfig& config, const Manifest& manifest, const std::string& folder) {
   if (manifest.step > 0 || manifest.data_samples > 0) return;
@@ -126,17 +104,17 @@ void refuse_weights_alone(const RunConfig& config, const Manifest& manifest, con
 void compare_configs(const RunConfig& config, const Manifest& manifest, const std::string& folder,
                      std::vector<std::string>& told) {
   const RunConfig before = parse_config(manifest.config, folder + "/" + kManifestName, {});
-  std::vector<std::string> faults;
+  std::vector<ConfigChange> refused;
   for (const ConfigChange& change : changes_on_resume(before, config)) {
     if (change.may_change)
       told.push_back(
           format("changed since the checkpoint: {}: {} -> {}", change.key, change.before, change.now));
     else
-      faults.push_back(refusal(config, change, folder,
-                               "on resume (begin anew with --resume never, or take only the weights with "
-                               "checkpoint.init_from)"));
+      refused.push_back(change);
   }
-  refuse_if_any(faults);
+  refuse_changes(config, refused, folder,
+                 "on resume (begin anew with --resume never, or take only the weights with "
+                 "checkpoint.init_from)");
 }
 
 void compare_data(const RunConfig& config, const Manifest& manifest, const std::string& folder,
@@ -199,7 +177,7 @@ StartPoint find_start(const RunPlan& plan, RankEngine& engine, FileSystem& files
   }
   const Manifest manifest = read_agreed_manifest(files, source, rank);
   if (source.weights_only) {
-    compare_models(config, manifest, source.folder);
+    refuse_another_model(config, manifest, source.folder);
   } else {
     refuse_weights_alone(config, manifest, source.folder);
     compare_configs(config, manifest, source.folder, start.told);

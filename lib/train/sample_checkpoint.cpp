@@ -5,7 +5,6 @@
 #include "checkpoint/find_checkpoint.h"
 #include "comm/control/deadline.h"
 #include "config/load.h"
-#include "config/resume_rules.h"
 #include "core/hash.h"
 #include "train/agree.h"
 #include "train/generate.h"
@@ -33,11 +32,8 @@ RunConfig config_of(const SampleRequest& request, const Manifest& manifest, cons
   wanted.options = request.options;
   wanted.world_size = rank.world_size;
   wanted.world_origin = rank.origin;
-  const std::string name = folder + "/" + kManifestName;
-  RunConfig config = parse_config(manifest.config, name, wanted);
-  for (const ConfigChange& change : changes_of_model(parse_config(manifest.config, name, {}), config))
-    fail(ErrorKind::usage, "{}: {}: {} was {} when {} was saved, and may not change for its weights",
-         config.place_of(change.key), change.key, change.now, change.before, folder);
+  RunConfig config = parse_config(manifest.config, folder + "/" + kManifestName, wanted);
+  refuse_another_model(config, manifest, folder);
   return config;
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("a rank that alone can't write the checkpoints is named before the fir
       "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then mkdir own; cp *.bin run.yaml own; cd own; fi; exec \"$@\"";
   const Outcome outcome = e2e::run(started_by(command, {"sh", "-c", elsewhere, "sh"}));
   expect_refused_at_start(outcome, "rank 1 on host ");
-  CHECK_THAT(outcome.err, Contains(": out/checkpoints: is not there, though rank 0 sees it; every host must "
+  CHECK_THAT(outcome.err, Contains(": out/checkpoints: is not there, though rank 0 made it; every host must "
                                    "see the same folder"));
   CHECK_FALSE(fs::exists(run.folder() / "out"));
 }
